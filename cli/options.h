@@ -1,0 +1,75 @@
+#pragma once
+// What each command was told, as plain structs: filled by cli/parse.h, read by app/.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace towers::cli {
+
+struct CommonOptions {
+  std::string data_dir = "/tmp/cifar10_data";
+  std::string dataset = "cifar10";  // cifar10, synthetic
+  std::string data_url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz";
+  std::string data_sha256;          // empty: the official archive's for the official address
+  bool download = true;
+  int batch_size = 128;             // per tower
+  std::string device = "auto";      // auto, cpu, gpu
+  bool allow_soft_placement = true;
+  bool log_device_placement = false;
+  std::string precision = "fp32";   // fp32, bf16, fp16, fp64; --use_fp16 sets fp16
+  int compute_threads = 0;          // 0: from the affinity mask and the cgroup quota
+  std::optional<int> input_threads; // unset: chosen; 0: synchronous
+  int cpu_devices = 1;
+  std::string simd = "auto";
+  std::string log_level = "info";
+  bool quiet = false;
+};
+
+struct TrainOptions : CommonOptions {
+  int num_gpus = 1;  // number of towers
+  std::int64_t max_steps = 1000000;
+  double max_seconds = 0;
+  std::string train_dir = "/tmp/cifar10_train";
+  bool overwrite = false;
+  bool resume = false;
+  std::string init_from;
+  std::optional<std::uint64_t> seed;
+  double learning_rate = 0.1;
+  double learning_rate_decay = 0.1;
+  double epochs_per_decay = 350;
+  double moving_average_decay = 0.9999;
+  double weight_decay = 0.004;
+  std::string decay_by = "steps";  // steps, examples
+  std::int64_t display_every = 10;
+  std::int64_t summary_every = 100;
+  std::int64_t checkpoint_every = 1000;
+  int max_to_keep = 5;
+  std::int64_t eval_every = 0;
+  bool deterministic = false;
+  std::string convolution = "auto";
+};
+
+struct EvalOptions : CommonOptions {
+  std::string checkpoint_dir = "/tmp/cifar10_train";
+  std::string eval_dir = "/tmp/cifar10_eval";
+  std::string eval_data = "test";  // test, train_eval
+  double eval_interval_secs = 300;
+  std::int64_t num_examples = 10000;
+  bool run_once = false;
+  bool raw_weights = false;
+};
+
+struct DevicesOptions : CommonOptions {
+  bool json = false;
+};
+
+struct DownloadOptions : CommonOptions {};
+
+struct InspectOptions : CommonOptions {
+  std::string path;
+  bool json = false;
+};
+
+}  // namespace towers::cli

@@ -1,0 +1,39 @@
+# Helpers that keep every folder's CMakeLists.txt to a list of its files.
+
+find_package(Threads REQUIRED)
+
+# Settings of every target of ours: warnings, sanitizers, includes from the root ("core/net.h").
+function(towers_settings target)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion)
+  if(TOWERS_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(TOWERS_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${TOWERS_SANITIZE} -fno-omit-frame-pointer
+                                             -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${TOWERS_SANITIZE})
+  endif()
+endfunction()
+
+# towers_library(NAME FILE...): a static library of one folder.
+function(towers_library name)
+  add_library(${name} STATIC ${ARGN})
+  towers_settings(${name})
+  target_link_libraries(${name} PUBLIC Threads::Threads)
+endfunction()
+
+# towers_test(NAME SOURCES FILE... LIBRARIES LIB... [LABELS LABEL...]): one Catch2 program; each test
+# case becomes a ctest entry "NAME: case". A case that cannot run here prints a line that starts
+# with "skipped: " and ctest shows it as skipped (Debian's Catch2 2.13 has no SKIP).
+function(towers_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  towers_settings(${name})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} towers_test_main)
+  set(properties SKIP_REGULAR_EXPRESSION "skipped: ")
+  if(arg_LABELS)
+    list(APPEND properties LABELS "${arg_LABELS}")
+  endif()
+  catch_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES ${properties})
+endfunction()

@@ -1,0 +1,108 @@
+#pragma once
+// The seam between the training loop and the devices. A backend compiles a net once, for one batch
+// size and precision, into a plan of its own; after that a step allocates nothing.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/device.h"
+#include "core/net.h"
+#include "core/variables.h"
+
+namespace towers {
+
+enum class Precision { fp32, bf16, fp16, fp64 };
+std::string to_string(Precision precision);
+
+// A batch of examples in host memory that the backend allocated (Backend::allocate).
+struct Batch {
+  const float* images = nullptr;         // [size, height, width, channels]
+  const std::int32_t* labels = nullptr;  // [size], 0 .. classes - 1
+  int size = 0;
+};
+
+struct CompileOptions {
+  int batch_size = 128;              // per tower
+  Precision precision = Precision::fp32;
+  std::vector<int> device_of_tower;  // one entry per tower: index into Backend::devices()
+  bool deterministic = false;
+  std::string convolution = "auto";  // auto, winograd4, winograd2, direct
+};
+
+// Losses of one tower in one step.
+struct Losses {
+  float cross_entropy = 0;
+  std::vector<float> weight_losses;  // of each variable with decay, in the layout's order
+  float total = 0;                   // their sum, as TensorFlow's total_loss
+};
+
+// The first value that is not finite: "gradient of conv1/weights" of tower 0, or a variable
+// (tower -1). `what` is empty where only the loss itself is not finite.
+struct NonFinite {
+  int tower = -1;
+  std::string what;
+};
+
+struct StepReport {
+  std::vector<Losses> towers;
+  std::optional<NonFinite> non_finite;
+};
+
+// The towers of one run: they share the variables and step together. Calls come from one thread,
+// in the order compute_gradients, average_gradients, apply_gradients; the others between steps.
+class Towers {
+ public:
+  virtual ~Towers() = default;
+
+  // Forward and backward of every tower, batches[t] for tower t, each of the compiled size.
+  // The batches may be reused once `report` (or the next compute_gradients) has returned.
+  // keep_activations: layer outputs of the last tower can be read with `activations` afterwards.
+  virtual void compute_gradients(std::span<const Batch> batches, bool keep_activations) = 0;
+  // Mean over towers of their gradients (each with its weight decay).
+  virtual void average_gradients() = 0;
+  // value -= learning_rate * gradient; average -= (1 - average_decay) * (average - value).
+  // Variables, averages and gradients are tested for NaN and infinity on the way.
+  virtual void apply_gradients(float learning_rate, float average_decay) = 0;
+  // What the last step did; waits for it. Reports the first step with a value that is not finite
+  // and keeps reporting it.
+  virtual const StepReport& report() = 0;
+
+  // Flat buffers in the layout of VariableLayout (layout.size() values); padding is written as 0.
+  virtual void read_variables(std::span<float> out) = 0;
+  virtual void read_moving_averages(std::span<float> out) = 0;
+  virtual void read_gradients(std::span<float> out) = 0;  // averaged, of the last step
+  virtual void write_variables(std::span<const float> variables,
+                               std::span<const float> moving_averages) = 0;
+  // Output of the named convolution or dense layer (after its relu) in the last step with
+  // keep_activations: the last tower's batch. Valid until the next compute_gradients.
+  virtual std::span<const float> activations(const std::string& layer) = 0;
+};
+
+// Forward only, for evaluation and prediction.
+class Inference {
+ public:
+  virtual ~Inference() = default;
+  virtual void write_variables(std::span<const float> variables) = 0;
+  // logits: [batch.size, classes]; batch.size up to the compiled size.
+  virtual void logits(const Batch& batch, std::span<float> logits) = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string description() const = 0;  // "CPU, AVX-512, 2 threads"
+  virtual const std::vector<Device>& devices() const = 0;
+  // Zeroed memory for batches: aligned to 64 bytes on the CPU, pinned for GPUs.
+  virtual std::shared_ptr<void> allocate(std::size_t bytes) = 0;
+  // Throws Error where the precision or the net is not supported, or memory is short.
+  virtual std::unique_ptr<Towers> compile(const Net& net, const CompileOptions& options) = 0;
+  virtual std::unique_ptr<Inference> compile_inference(const Net& net, int batch_size,
+                                                       Precision precision, int device) = 0;
+};
+
+}  // namespace towers

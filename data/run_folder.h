@@ -1,0 +1,45 @@
+#pragma once
+// Whose folder is it? What a run may delete, what it must not touch, and one run at a time.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace towers::data {
+
+// train_dir of one run, locked (file "lock", holding the pid) until destruction.
+class RunFolder {
+ public:
+  enum class Mode { fresh, overwrite, resume };
+
+  // fresh: deletes a former run's own files (event files, model.ckpt-*, checkpoint, flags.txt, lock,
+  // and temporary files of the same); foreign files: an Error that names one of them, --overwrite,
+  // --resume and another folder. overwrite: the same beside foreign files, which stay.
+  // resume: deletes leftover temporary files alone; foreign files are welcome.
+  // `/` and the home folder are always refused. A folder locked by a live run is an Error naming its pid.
+  // A folder that can't be made or written is an Error with path and reason.
+  RunFolder(const std::filesystem::path& dir, Mode mode);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  const std::filesystem::path& path() const { return dir_; }
+  // One line for the log: "deleted 12 files of a former run in DIR"; empty when nothing was deleted.
+  const std::string& notice() const { return notice_; }
+
+ private:
+  std::filesystem::path dir_;
+  std::string notice_;
+  int lock_fd_ = -1;
+};
+
+// Free bytes for this user on the file system of `dir` (or of its nearest existing parent).
+std::uint64_t free_bytes(const std::filesystem::path& dir);
+
+// Makes `dir` and tests that a file can be written in it; throws Error with path and reason.
+void require_writable_folder(const std::filesystem::path& dir);
+
+// Writes `content` to `path` by a temporary name, fsync and rename.
+void write_file_atomically(const std::filesystem::path& path, const std::string& content);
+
+}  // namespace towers::data
