@@ -2,7 +2,7 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
-{ : <&0; } 2>/dev/null || exec </dev/null  # started with stdin closed: tools expect an open one
+[ -e /dev/fd/0 ] || exec </dev/null  # started with stdin closed: tools expect an open one
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }

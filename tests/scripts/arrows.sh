@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# tests/include_arrows itself: each wrong arrow is found, each right one is not.
+. "$(dirname "$0")/harness.sh"
+
+tree() { mkdir -p tree/{app,cli,core,data,cpu}; }
+include() { printf '#include %s\n' "$2" >"tree/$1/x.$([ -z "${3:-}" ] && echo cpp || echo "$3")"; }
+arrows=$source_dir/tests/include_arrows
+
+right_arrows() {
+  tree
+  for line in 'app "cli/a.h"' 'app "cpu/a.h"' 'app <spdlog/spdlog.h>' 'cli "core/a.h"' 'data "data/a.h"' \
+              'data <openssl/evp.h>' 'cpu "hwy/highway.h"' 'core "core/a.h"' 'core <vector>'; do
+    include $line
+    run 0 "$arrows" tree
+  done
+}
+
+wrong_arrows() {
+  for line in 'core "data/a.h"' 'core <spdlog/spdlog.h>' 'core <zlib.h>' 'core "hwy/highway.h"' 'cli "data/a.h"' \
+              'cli "app/a.h"' 'data "cli/a.h"' 'data "cpu/a.h"' 'cpu "data/a.h"' 'cpu "app/a.h"' 'app "tests/a.h"'; do
+    rm -rf tree
+    tree
+    include $line
+    run 1 "$arrows" tree
+    include $line h
+    rm tree/*/x.cpp
+    run 1 "$arrows" tree
+  done
+}
+
+"$1"
