@@ -1,9 +1,8 @@
 #pragma once
-// Philox4x32-10, a counter-based generator: Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As
-// Easy as 1, 2, 3" (SC 2011). Random draws are a pure function of (key, counter), so input threads,
-// devices and resumed runs all see the same ones.
+// Philox4x32-10, a counter-based generator: Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers:
+// As Easy as 1, 2, 3" (SC 2011). Random draws are a pure function of (key, counter), so input
+// threads, devices and resumed runs all see the same ones.
 
-#include <array>
 #include <cstdint>
 
 #include "core/host_device.h"
@@ -44,7 +43,8 @@ TOWERS_HD inline float uniform(std::uint32_t word) {
   return static_cast<float>(word >> 8) * (1.0f / 16777216.0f);
 }
 
-// Uniform integer in [0, bound), bound below 2^16: the bias, under 2^-16, is of no account here.
+// Uniform integer in [0, bound): one draw, so a value's probability is off by up to 2^-32, which
+// for small bounds nobody can measure. core/order.cpp, with its large ones, rejects instead.
 TOWERS_HD inline std::uint32_t uniform_below(std::uint32_t word, std::uint32_t bound) {
   return static_cast<std::uint32_t>((std::uint64_t{word} * bound) >> 32);
 }

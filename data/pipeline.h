@@ -13,10 +13,10 @@ namespace towers::data {
 
 struct PipelineOptions {
   int batch_size = 128;
-  int capacity = 2;                   // batches ready ahead: 2 * towers
-  int threads = 1;                    // 0: next() makes the batch itself, the synchronous reference
+  int capacity = 2;  // batches ready ahead: 2 * towers
+  int threads = 1;   // 0: next() makes the batch itself, the synchronous reference
   std::uint64_t seed = 0;
-  std::uint64_t first_position = 0;   // of the example stream (core/order.h)
+  std::uint64_t first_position = 0;  // of the example stream (core/order.h)
 };
 
 // Allocates `bytes` of zeroed memory for batches, aligned to 64 bytes (Backend::allocate).
