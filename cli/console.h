@@ -1,56 +1,63 @@
 #pragma once
-// What a person or a script reads: step lines, tables, progress. stdout carries what the command is
-// for, flushed by line; everything else goes to stderr.
+// What a person or a script reads: step lines, listings, log lines, progress. stdout carries what
+// the command is for, flushed by line; everything else goes to stderr. All functions may be called
+// from any thread; lines never mix.
 
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <utility>
-#include <vector>
+
+#include "cli/format.h"
 
 namespace towers::cli {
 
-// "2026-12-01 10:11:12.345678", local time.
-std::string timestamp(std::chrono::system_clock::time_point when);
+// Call once, first thing in main: a reader that goes away no longer kills the process (SIGPIPE is
+// ignored), and a standard stream that the caller closed becomes /dev/null, so that no file opened
+// later gets its number.
+void prepare_standard_streams();
 
-// "TIMESTAMP: step 20, loss = 4.62 (1834.5 examples/sec; 0.070 sec/batch)"
-std::string step_line(std::chrono::system_clock::time_point when, std::int64_t step, double loss,
-                      double examples_per_second, double seconds_per_batch);
-
-// "TIMESTAMP: precision @ 1 = 0.862"
-std::string precision_line(std::chrono::system_clock::time_point when, double precision);
-
-// Two columns, aligned, for the start-up table and the final summary.
-std::string table(const std::vector<std::pair<std::string, std::string>>& rows);
-
-// "1.5 GB", "2 min 03 s", "12,345"
-std::string human_bytes(std::uint64_t bytes);
-std::string human_duration(double seconds);
-std::string with_thousands(std::int64_t number);
-
-// Prints a line on stdout and flushes. After a closed stdout (a reader that went away) it does nothing;
-// any other failure is an Error.
+// Prints a line on stdout and flushes. After a closed stdout (a reader that went away) it does
+// nothing; any other failure, such as a full disk, is an Error.
 void print_line(const std::string& line);
 
-// Log lines on stderr (spdlog). Levels: debug, info, warning, error, off; quiet: errors and warnings alone.
+// True once print_line has found that nobody reads stdout any more: end quietly.
+bool stdout_closed();
+
+// Log lines on stderr. Info lines are printed as they are, the others behind "towers: warning: "
+// and so on, coloured on a terminal unless NO_COLOR is set. level: debug, info, warning, error, off
+// (any other is std::invalid_argument); quiet: warnings and errors alone.
 void set_log_level(const std::string& level, bool quiet);
+void log_debug(const std::string& line);
 void log_info(const std::string& line);
 void log_warning(const std::string& line);
 void log_error(const std::string& line);
 
-// One line rewritten in place on a terminal (stderr); elsewhere a plain line every 10 % or 10 s.
+// A line about something under way, rewritten in place on a terminal (stderr), where the lines of
+// print_line and log_* go above it. Elsewhere a plain line at first, then every 10 % or 10 s. One
+// at a time; not shown where info lines are not.
 class ProgressLine {
  public:
   ProgressLine();
-  ~ProgressLine();  // ends the line
+  ~ProgressLine();  // as finish()
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
   // text: the whole line, for example ">> Downloading cifar-10-binary.tar.gz 12.3%".
+  // fraction: done so far, 0 to 1; below 0 where the whole is not known.
   void update(const std::string& text, double fraction);
+
+  // Ends the line with the last text given. update() begins another.
   void finish();
 
  private:
+  bool due(double fraction, std::chrono::steady_clock::time_point now) const;
+  void show(double fraction, std::chrono::steady_clock::time_point now);
+
   bool terminal_ = false;
-  bool open_ = false;
-  double last_fraction_ = -1;
+  bool open_ = false;     // something was shown since the last finish()
+  bool pending_ = false;  // text_ was not shown yet
+  std::string text_;
+  double last_fraction_ = 0;
   std::chrono::steady_clock::time_point last_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// What each command was told, as plain structs: filled by cli/parse.h, read by app/.
+// What each command was told, as plain structs: filled by cli/parse.h, read by app/. The defaults
+// live here alone; cli/flags.h reads them for --help.
 
 #include <cstdint>
 #include <optional>
@@ -12,29 +13,30 @@ struct CommonOptions {
   std::string data_dir = "/tmp/cifar10_data";
   std::string dataset = "cifar10";  // cifar10, synthetic
   std::string data_url = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz";
-  std::string data_sha256;          // empty: the official archive's for the official address
+  std::string data_sha256;  // empty: the official archive's for the official address
   bool download = true;
-  int batch_size = 128;             // per tower
-  std::string device = "auto";      // auto, cpu, gpu
+  int batch_size = 128;         // per tower
+  std::string device = "auto";  // auto, cpu, gpu
   bool allow_soft_placement = true;
   bool log_device_placement = false;
-  std::string precision = "fp32";   // fp32, bf16, fp16, fp64; --use_fp16 sets fp16
-  int compute_threads = 0;          // 0: from the affinity mask and the cgroup quota
-  std::optional<int> input_threads; // unset: chosen; 0: synchronous
+  std::string precision = "fp32";    // fp32, bf16, fp16, fp64
+  bool use_fp16 = false;             // parse() has already turned it into precision fp16
+  int compute_threads = 0;           // 0: from the affinity mask and the cgroup quota
+  std::optional<int> input_threads;  // unset: chosen; 0: synchronous
   int cpu_devices = 1;
   std::string simd = "auto";
-  std::string log_level = "info";
+  std::string log_level = "info";  // debug, info, warning, error, off
   bool quiet = false;
 };
 
 struct TrainOptions : CommonOptions {
   int num_gpus = 1;  // number of towers
   std::int64_t max_steps = 1000000;
-  double max_seconds = 0;
+  double max_seconds = 0;  // 0: no limit
   std::string train_dir = "/tmp/cifar10_train";
   bool overwrite = false;
   bool resume = false;
-  std::string init_from;
+  std::string init_from;  // empty: initial values are drawn
   std::optional<std::uint64_t> seed;
   double learning_rate = 0.1;
   double learning_rate_decay = 0.1;
@@ -45,10 +47,10 @@ struct TrainOptions : CommonOptions {
   std::int64_t display_every = 10;
   std::int64_t summary_every = 100;
   std::int64_t checkpoint_every = 1000;
-  int max_to_keep = 5;
-  std::int64_t eval_every = 0;
+  int max_to_keep = 5;          // 0: all
+  std::int64_t eval_every = 0;  // 0: never
   bool deterministic = false;
-  std::string convolution = "auto";
+  std::string convolution = "auto";  // auto, winograd4, winograd2, direct
 };
 
 struct EvalOptions : CommonOptions {
@@ -61,15 +63,17 @@ struct EvalOptions : CommonOptions {
   bool raw_weights = false;
 };
 
-struct DevicesOptions : CommonOptions {
+// The commands that print a listing.
+struct ListingOptions : CommonOptions {
   bool json = false;
 };
 
+struct DevicesOptions : ListingOptions {};
+
 struct DownloadOptions : CommonOptions {};
 
-struct InspectOptions : CommonOptions {
+struct InspectOptions : ListingOptions {
   std::string path;
-  bool json = false;
 };
 
 }  // namespace towers::cli

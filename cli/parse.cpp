@@ -1,1 +1,165 @@
-// (being written)
+#include "cli/parse.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "cli/complaints.h"
+#include "cli/flagfile.h"
+#include "cli/flags.h"
+#include "cli/help.h"
+#include "cli/spelling.h"
+#include "core/error.h"
+
+namespace towers::cli {
+namespace {
+
+// One command's flags as CLI11 takes them, in words or from flagfiles, in order of appearance.
+class Parser {
+ public:
+  Parser(const CommandRow& command, CommonOptions& options)
+      : command_(command), options_(options) {}
+
+  // words: in plain spelling. Returns those that are neither a flag nor the value of one, as they
+  // came. Throws UsageError on the first bad value.
+  std::vector<std::string> read(std::vector<std::string> words) {
+    // A new one for each call, since --flagfile calls back while one is at work.
+    CLI::App app;
+    app.set_help_flag();
+    app.allow_extras();
+    for (const Flag& flag : flags()) {
+      if ((flag.accepted & command_.bit) != 0) add(app, flag);
+    }
+    std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+    app.parse(words);
+    return app.remaining();
+  }
+
+  const std::vector<std::string>& given() const { return given_; }
+  bool was_given(const std::string& name) const {
+    return std::find(given_.begin(), given_.end(), name) != given_.end();
+  }
+
+ private:
+  // Values are taken one by one as they are met: so the last counts, and a flagfile in between too.
+  void add(CLI::App& app, const Flag& flag) {
+    CLI::Option* option = flag.value.boolean ? app.add_flag("--" + flag.name + ",!--no" + flag.name)
+                                             : app.add_option("--" + flag.name);
+    option->trigger_on_parse()->each([this, &flag](const std::string& text) {
+      if (flag.name == "flagfile") {
+        read_flagfile(text);
+      } else {
+        set(flag, text);
+      }
+    });
+  }
+
+  void set(const Flag& flag, const std::string& text) {
+    if (!flag.value.set(options_, text)) {
+      throw UsageError("--" + flag.name + "=" + printable(text) + ": expected " +
+                       flag.value.expected);
+    }
+    if (!was_given(flag.name)) given_.push_back(flag.name);
+  }
+
+  void read_flagfile(const std::string& path) {
+    flagfiles_.read(path, [this](const std::string& argument) {
+      if (!take_apart(argument).flag) {
+        throw UsageError("expected a flag, found '" + printable(argument) + "'");
+      }
+      const Spelled spelled = spell({argument});
+      if (spelled.help || spelled.version) {
+        throw UsageError(printable(argument) + " belongs on the command line");
+      }
+      const auto rest = read(spelled.words);
+      if (!rest.empty()) throw UsageError(unknown_flag(rest.front(), command_));
+    });
+  }
+
+  const CommandRow& command_;
+  CommonOptions& options_;
+  FlagfileReader flagfiles_;
+  std::vector<std::string> given_;
+};
+
+// The words that flags left over: the command's argument, or a mistake. Flags first, since a word
+// behind an unknown flag is likely to be its value.
+std::optional<std::string> argument_of(const CommandRow& command,
+                                       const std::vector<std::string>& rest,
+                                       const std::vector<std::string>& args) {
+  for (const std::string& word : rest) {
+    if (take_apart(word).flag) throw UsageError(unknown_flag(word, command));
+  }
+  const std::size_t wanted = command.argument.empty() ? 0 : 1;
+  if (rest.size() > wanted) throw UsageError(stray_word(rest[wanted], args, command));
+  if (rest.size() < wanted) {
+    throw UsageError("towers " + command.name + " needs a " + command.argument + ", for example `" +
+                     command.examples.front() + "`");
+  }
+  return wanted == 1 ? std::optional(rest.front()) : std::nullopt;
+}
+
+const CommandRow& command_of(const Spelled& spelled, const std::vector<std::string>& args) {
+  if (!spelled.has_command) return commands().front();
+  const CommandRow* command = find_command(spelled.command);
+  if (command == nullptr) throw UsageError(unknown_command(spelled.command, args));
+  return *command;
+}
+
+// `towers help` and `towers help COMMAND`.
+const CommandRow& command_to_explain(const Spelled& spelled, const std::vector<std::string>& args) {
+  if (spelled.words.empty()) return commands().front();
+  const CommandRow* command = find_command(spelled.words.front());
+  if (command == nullptr) throw UsageError(unknown_command(spelled.words.front(), args));
+  return *command;
+}
+
+void settle_precision(CommonOptions& options, const Parser& parser) {
+  if (!options.use_fp16) return;
+  if (parser.was_given("precision") && options.precision != "fp16") {
+    throw UsageError("--use_fp16 and --precision=" + options.precision +
+                     " contradict each other: leave one of them out");
+  }
+  options.precision = "fp16";
+}
+
+std::string flagfile_of(const CommandRow& command, const CommonOptions& options) {
+  std::string lines;
+  for (const Flag& flag : flags()) {
+    if ((flag.accepted & command.bit) == 0 || !flag.value.get) continue;
+    if (const auto value = flag.value.get(options)) lines += "--" + flag.name + "=" + *value + "\n";
+  }
+  return lines;
+}
+
+}  // namespace
+
+Parsed parse(const std::vector<std::string>& args, const std::string& version) {
+  const Spelled spelled = spell(args);
+  if (spelled.has_command && spelled.command == "help") {
+    return {Information{help(command_to_explain(spelled, args))}, "", {}};
+  }
+  const CommandRow& command = command_of(spelled, args);
+  if (spelled.help) return {Information{help(command)}, "", {}};
+  if (spelled.version) return {Information{version}, "", {}};
+
+  Parsed parsed{command.make(), "", {}};
+  std::visit(
+      [&](auto& options) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(options)>, Information>) {
+          Parser parser(command, options);
+          const auto argument = argument_of(command, parser.read(spelled.words), args);
+          if constexpr (std::is_same_v<std::decay_t<decltype(options)>, InspectOptions>) {
+            options.path = argument.value();
+          }
+          settle_precision(options, parser);
+          parsed.flagfile = flagfile_of(command, options);
+          parsed.given = parser.given();
+        }
+      },
+      parsed.command);
+  return parsed;
+}
+
+}  // namespace towers::cli

@@ -1,0 +1,77 @@
+#include "cli/help.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <sstream>
+
+namespace towers::cli {
+namespace {
+
+constexpr std::size_t columns = 80;
+constexpr std::size_t help_column = 31;
+
+// `text` from column `indent` on; the first line goes on where `first` ends, or below it.
+std::string wrapped(const std::string& first, std::size_t indent, const std::string& text) {
+  std::string result, line = first;
+  if (line.size() + 2 > indent) {
+    result = line + "\n";
+    line.clear();
+  }
+  line.resize(indent, ' ');
+  std::istringstream words(text);
+  bool line_has_word = false;
+  for (std::string word; words >> word;) {
+    if (line_has_word && line.size() + 1 + word.size() > columns) {
+      result += line + "\n";
+      line.assign(indent, ' ');
+      line_has_word = false;
+    }
+    if (line_has_word) line += ' ';
+    line += word;
+    line_has_word = true;
+  }
+  return result + line + "\n";
+}
+
+std::string spelling(const Flag& flag) {
+  const std::string& placeholder = flag.value.placeholder;
+  // A switch that is on by default is met as --noflag; one that is off, as --flag.
+  const bool on = flag.value.default_text == "true";
+  return "  --" + std::string(flag.value.boolean && on ? "[no]" : "") + flag.name +
+         (placeholder.empty() ? "" : "=" + placeholder);
+}
+
+std::string explanation(const Flag& flag) {
+  std::string notes;
+  if (flag.value.placeholder == "NAME") notes = flag.value.expected + "; ";
+  if (!flag.value.default_text.empty()) notes += "default " + flag.value.default_text;
+  return notes.empty() ? flag.help : flag.help + " (" + notes + ")";
+}
+
+}  // namespace
+
+std::string help(const CommandRow& command) {
+  std::string text = "Usage: towers " + command.usage + "\n\n";
+  text += "towers " + command.name + ": " + command.summary + ".\n\n";
+  for (const std::string& example : command.examples) text += "  " + example + "\n";
+  if (&command == &commands().front()) {
+    text += "\nOther commands (towers COMMAND --help says more)\n";
+    for (const CommandRow& row : commands()) {
+      if (&row != &command) text += wrapped("  " + row.name, help_column, row.summary);
+    }
+  }
+  for (int group = 0; group <= static_cast<int>(Group::general); ++group) {
+    std::string lines;
+    for (const Flag& flag : flags()) {
+      if (static_cast<int>(flag.group) != group || (flag.used & command.bit) == 0) continue;
+      lines += wrapped(spelling(flag), help_column, explanation(flag));
+    }
+    if (!lines.empty()) text += "\n" + std::string(title(static_cast<Group>(group))) + "\n" + lines;
+  }
+  text +=
+      "\n--flag=value and --flag value mean the same, one dash does too, and switches are\n"
+      "also written --flag=true, --flag=false and --noflag.";
+  return text;
+}
+
+}  // namespace towers::cli
