@@ -10,9 +10,9 @@
 namespace towers::reference {
 namespace {
 
-// Examples are summed in blocks of this many, the blocks in order: the same sums for any number of
-// threads.
-constexpr int kBlock = 8;
+// A batch is cut into at most this many blocks, each summed on its own and the blocks added in order:
+// the same sums for any number of threads.
+constexpr int kBlocks = 16;
 
 bool has_relu(const Layer& layer) {
   if (const auto* c = std::get_if<Convolution>(&layer.op)) return c->relu;
@@ -190,13 +190,14 @@ Pass forward_backward(const Net& net, std::span<const double> variables, const B
   if (forced) pass.decisions = *forced;
   Walk walk(net, variables, batch, forced != nullptr, pass);
 
-  const int blocks = (batch.size() + kBlock - 1) / kBlock;
+  const int blocks = std::min(kBlocks, batch.size());
   std::vector<std::vector<double>> gradients(static_cast<std::size_t>(blocks));
   std::vector<double> losses(static_cast<std::size_t>(batch.size()));
   in_parallel(blocks, [&](int block) {
     std::vector<double>& sum = gradients[static_cast<std::size_t>(block)];
     sum.resize(layout.size());
-    for (int e = block * kBlock; e < std::min(batch.size(), (block + 1) * kBlock); ++e) {
+    const int last = batch.size() * (block + 1) / blocks;
+    for (int e = batch.size() * block / blocks; e < last; ++e) {
       const std::size_t example = static_cast<std::size_t>(e);
       losses[example] = walk.forward(example);
       walk.backward(example, sum.data());
