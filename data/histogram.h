@@ -8,11 +8,12 @@
 
 namespace towers::data {
 
+// Not to be shared by threads: each adds to a histogram of its own, then they are merged.
 class Histogram {
  public:
   Histogram();
 
-  // Values must be finite. About a nanosecond a value.
+  // Values must be finite (others are counted at the ends). About a nanosecond a value.
   void add(std::span<const float> values);
   void merge(const Histogram& other);
 
@@ -26,6 +27,8 @@ class Histogram {
   void encode(std::vector<double>& limits, std::vector<double>& counts) const;
 
  private:
+  void add_moments(std::span<const float> values);
+
   double min_, max_, count_ = 0, sum_ = 0, sum_squares_ = 0, zeros_ = 0;
   std::vector<std::uint64_t> buckets_;
 };

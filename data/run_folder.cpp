@@ -1,1 +1,185 @@
-// (being written)
+#include "data/run_folder.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <regex>
+#include <system_error>
+
+#include "core/error.h"
+#include "data/file.h"
+
+namespace towers::data {
+namespace {
+
+constexpr const char* kLockFile = "lock";
+
+bool is_own_name(const std::string& name) {
+  static const std::regex own(
+      R"(events\.out\.tfevents\..+|model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|checkpoint|flags\.txt|lock)");
+  return std::regex_match(name, own);
+}
+
+bool is_own_temporary(const std::string& name) {
+  return is_own_name(final_name_of_temporary(name));
+}
+
+struct Content {
+  std::vector<std::filesystem::path> own, temporary, foreign;  // the lock is in none
+};
+
+// Only plain files can be a run's own: what it writes are no links and no folders.
+Content list(const std::filesystem::path& dir) {
+  Content content;
+  std::error_code error;
+  std::filesystem::directory_iterator file(dir, error);
+  if (error) throw_file_error("list", dir, error.value());
+  for (; file != std::filesystem::directory_iterator(); file.increment(error)) {
+    const std::string name = file->path().filename().string();
+    const bool plain = file->symlink_status(error).type() == std::filesystem::file_type::regular;
+    if (plain && name == kLockFile) continue;
+    if (plain && is_own_temporary(name))
+      content.temporary.push_back(file->path());
+    else if (plain && is_own_name(name))
+      content.own.push_back(file->path());
+    else
+      content.foreign.push_back(file->path());
+  }
+  if (error) throw_file_error("list", dir, error.value());
+  std::sort(content.foreign.begin(), content.foreign.end());
+  return content;
+}
+
+void make_folder(const std::filesystem::path& dir) {
+  std::error_code error;
+  std::filesystem::create_directories(dir, error);
+  if (error) throw_file_error("make the folder", dir, error.value());
+  if (!std::filesystem::is_directory(dir, error))
+    throw Error("cannot use " + dir.string() + ": it is a file; name a folder");
+}
+
+// By identity, so that no spelling, link or mount gets around it.
+bool is_same_folder(const std::filesystem::path& a, const char* b) {
+  std::error_code error;
+  return b != nullptr && *b != '\0' && std::filesystem::equivalent(a, b, error) && !error;
+}
+
+void refuse_protected(const std::filesystem::path& dir) {
+  if (dir.empty()) throw Error("the name of the folder to write to is empty; name a folder");
+  const passwd* user = ::getpwuid(::geteuid());
+  const bool home = is_same_folder(dir, std::getenv("HOME")) ||
+                    (user != nullptr && is_same_folder(dir, user->pw_dir));
+  if (home || is_same_folder(dir, "/"))
+    throw Error("refused to use " + dir.string() + " itself, which is " +
+                (home ? "your home folder" : "the root folder") + "; name a folder inside it");
+}
+
+void refuse_foreign(const std::filesystem::path& dir,
+                    const std::vector<std::filesystem::path>& foreign) {
+  if (foreign.empty()) return;
+  const std::string others =
+      foreign.size() == 1 ? "" : " and " + std::to_string(foreign.size() - 1) + " more";
+  throw Error(
+      dir.string() + " holds " + foreign.front().filename().string() + others +
+      ", not written by a training run, so nothing was touched; use --overwrite to delete a "
+      "former run's own files beside it, --resume to go on from its checkpoint, or another "
+      "folder");
+}
+
+// Opens and locks DIR/lock. A run that ends removes the file while it holds the lock, so a lock
+// that was got on a file that is no longer there is void: try again.
+FileDescriptor lock(const std::filesystem::path& dir) {
+  const std::filesystem::path path = dir / kLockFile;
+  for (;;) {
+    FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (file.get() < 0) throw_file_error("write", path, errno);
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) throw_file_error("lock", path, errno);
+      char pid[32] = {};
+      const ssize_t n = ::pread(file.get(), pid, sizeof pid - 1, 0);
+      const std::string holder =
+          n > 0 ? std::string(pid, std::find(pid, pid + n, '\n')) : "unknown";
+      throw Error(dir.string() + " is in use by a running training (pid " + holder +
+                  "); wait for it, end it, or use another folder");
+    }
+    struct stat held {
+    }, named{};
+    if (::fstat(file.get(), &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
+        held.st_ino == named.st_ino && held.st_dev == named.st_dev) {
+      if (::ftruncate(file.get(), 0) != 0) throw_file_error("write", path, errno);
+      const std::string pid = std::to_string(::getpid()) + "\n";
+      write_all(file, path, std::as_bytes(std::span(pid)));
+      return file;
+    }
+  }
+}
+
+void remove(const std::vector<std::filesystem::path>& files) {
+  for (const std::filesystem::path& file : files) {
+    std::error_code error;
+    std::filesystem::remove(file, error);
+    if (error) throw_file_error("delete", file, error.value());
+  }
+}
+
+std::string plural(std::size_t n) {
+  return std::to_string(n) + (n == 1 ? " file" : " files");
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const std::filesystem::path& dir, Mode mode) : dir_(dir) {
+  refuse_protected(dir);
+  make_folder(dir);
+  if (mode == Mode::fresh) refuse_foreign(dir, list(dir).foreign);
+  FileDescriptor held = lock(dir);
+  try {
+    require_writable_folder(dir);
+    const Content content = list(dir);
+    remove(content.temporary);
+    if (mode != Mode::resume) remove(content.own);
+    const std::size_t deleted = mode == Mode::resume ? 0 : content.own.size();
+    if (deleted != 0)
+      notice_ = "deleted " + plural(deleted) + " of a former run in " + dir.string();
+  } catch (const Error&) {
+    ::unlink((dir / kLockFile).c_str());
+    throw;
+  }
+  lock_fd_ = held.release();
+}
+
+RunFolder::~RunFolder() {
+  ::unlink((dir_ / kLockFile).c_str());
+  ::close(lock_fd_);
+}
+
+std::uint64_t free_bytes(const std::filesystem::path& dir) {
+  std::filesystem::path existing = std::filesystem::absolute(dir);
+  std::error_code error;
+  while (!std::filesystem::exists(existing, error) && existing.has_relative_path())
+    existing = existing.parent_path();
+  struct statvfs status {};
+  if (::statvfs(existing.c_str(), &status) != 0)
+    throw_file_error("find the space of", existing, errno);
+  return std::uint64_t{status.f_bavail} * status.f_frsize;
+}
+
+void require_writable_folder(const std::filesystem::path& dir) {
+  make_folder(dir);
+  const AtomicFile probe(dir / kLockFile);  // writes a temporary file and removes it
+}
+
+void write_file_atomically(const std::filesystem::path& path, const std::string& content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
+}
+
+}  // namespace towers::data

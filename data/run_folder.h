@@ -12,19 +12,25 @@ class RunFolder {
  public:
   enum class Mode { fresh, overwrite, resume };
 
-  // fresh: deletes a former run's own files (event files, model.ckpt-*, checkpoint, flags.txt, lock,
-  // and temporary files of the same); foreign files: an Error that names one of them, --overwrite,
+  // fresh: deletes a former run's own files (event files, model.ckpt-*, checkpoint, flags.txt,
+  // lock, and temporary files of the same); foreign files: an Error that names one of them,
+  // --overwrite,
   // --resume and another folder. overwrite: the same beside foreign files, which stay.
   // resume: deletes leftover temporary files alone; foreign files are welcome.
-  // `/` and the home folder are always refused. A folder locked by a live run is an Error naming its pid.
-  // A folder that can't be made or written is an Error with path and reason.
+  // `/` and the home folder are always refused. A folder locked by a live run is an Error naming
+  // its pid. A folder that can't be made or written is an Error with path and reason.
   RunFolder(const std::filesystem::path& dir, Mode mode);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
+  // fresh, overwrite: deletes a former run's own files (event files, model.ckpt-*, checkpoint,
+  // flags.txt and temporary files of the same), nothing else. resume: leftover temporary files alone.
+  void clear();
+
   const std::filesystem::path& path() const { return dir_; }
-  // One line for the log: "deleted 12 files of a former run in DIR"; empty when nothing was deleted.
+  // One line for the log: "deleted 12 files of a former run in DIR"; empty when nothing was
+  // deleted.
   const std::string& notice() const { return notice_; }
 
  private:

@@ -1,0 +1,177 @@
+#include "data/checkpoint_saver.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "data/file.h"
+
+namespace towers::data {
+namespace {
+
+// Removes the files of a checkpoint, of any number of shards; the index first, so that nobody takes
+// what is left for a checkpoint. What is gone already is no error.
+void remove_checkpoint(const std::filesystem::path& prefix) {
+  std::error_code error;
+  std::filesystem::path index = prefix;
+  index += ".index";
+  std::filesystem::remove(index, error);
+  if (error) throw_file_error("delete", index, error.value());
+  const std::string data = prefix.filename().string() + ".data-";
+  for (const auto& file : std::filesystem::directory_iterator(prefix.parent_path(), error)) {
+    if (!file.path().filename().string().starts_with(data)) continue;
+    std::filesystem::remove(file.path(), error);
+    if (error) throw_file_error("delete", file.path(), error.value());
+  }
+}
+
+}  // namespace
+
+std::filesystem::path checkpoint_prefix(const std::filesystem::path& dir, std::int64_t step) {
+  return dir / ("model.ckpt-" + std::to_string(step));
+}
+
+class CheckpointSaver::Impl {
+ public:
+  Impl(const std::filesystem::path& dir, int max_to_keep)
+      : dir_(dir), max_to_keep_(static_cast<std::size_t>(std::max(max_to_keep, 0))) {
+    kept_ = read_checkpoint_state(dir).all;
+    if (!kept_.empty()) latest_ = kept_.back();
+    thread_ = std::thread([this] { run(); });
+  }
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  std::string save(std::int64_t step, std::span<const Tensor> tensors) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !pending_; });
+    copy(tensors);
+    step_ = step;
+    pending_ = true;
+    changed_.notify_all();
+    return std::exchange(message_, {});
+  }
+
+  std::string wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !pending_; });
+    return std::exchange(message_, {});
+  }
+
+  bool last_failed() const {
+    const std::lock_guard lock(mutex_);
+    return last_failed_;
+  }
+
+  std::filesystem::path latest() const {
+    const std::lock_guard lock(mutex_);
+    return latest_;
+  }
+
+ private:
+  void copy(std::span<const Tensor> tensors) {
+    std::size_t bytes = 0;
+    for (const Tensor& tensor : tensors) bytes += tensor.bytes.size();
+    buffer_.resize(bytes);
+    tensors_.assign(tensors.begin(), tensors.end());
+    std::byte* to = buffer_.data();
+    for (Tensor& tensor : tensors_) {
+      if (!tensor.bytes.empty()) std::memcpy(to, tensor.bytes.data(), tensor.bytes.size());
+      tensor.bytes = {to, tensor.bytes.size()};
+      to += tensor.bytes.size();
+    }
+  }
+
+  // While `pending_` is set the buffer, the tensors and the list of kept ones are this thread's.
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return pending_ || ending_; });
+      if (!pending_) return;
+      lock.unlock();
+      std::string message;
+      bool failed = true;
+      std::filesystem::path written;
+      try {
+        written = checkpoint_prefix(dir_, step_);
+        write(written);
+        failed = false;
+        delete_oldest();
+      } catch (const std::exception& error) {
+        message = error.what();
+      }
+      lock.lock();
+      if (!message.empty()) message_ = message;
+      if (!failed) latest_ = written;
+      last_failed_ = failed;
+      pending_ = false;
+      changed_.notify_all();
+    }
+  }
+
+  void write(const std::filesystem::path& prefix) {
+    write_checkpoint(prefix, tensors_);
+    std::vector<std::filesystem::path> all = kept_;
+    std::erase(all, prefix);
+    all.push_back(prefix);
+    const std::size_t beyond =
+        max_to_keep_ == 0 || all.size() < max_to_keep_ ? 0 : all.size() - max_to_keep_;
+    const auto first_kept = all.begin() + static_cast<std::ptrdiff_t>(beyond);
+    write_checkpoint_state(dir_, {prefix, {first_kept, all.end()}, {}});
+    doomed_.insert(doomed_.end(), all.begin(), first_kept);
+    kept_.assign(first_kept, all.end());
+  }
+
+  // After the state file no longer names them; one that can't be deleted is tried again next time.
+  void delete_oldest() {
+    while (!doomed_.empty()) {
+      remove_checkpoint(doomed_.front());
+      doomed_.erase(doomed_.begin());
+    }
+  }
+
+  const std::filesystem::path dir_;
+  const std::size_t max_to_keep_;
+  std::vector<std::filesystem::path> kept_, doomed_;  // oldest first
+  std::vector<std::byte> buffer_;
+  std::vector<Tensor> tensors_;
+  std::int64_t step_ = 0;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool pending_ = false, ending_ = false, last_failed_ = false;
+  std::string message_;
+  std::filesystem::path latest_;
+  std::thread thread_;
+};
+
+CheckpointSaver::CheckpointSaver(const std::filesystem::path& dir, int max_to_keep)
+    : impl_(std::make_unique<Impl>(dir, max_to_keep)) {}
+CheckpointSaver::~CheckpointSaver() = default;
+
+std::string CheckpointSaver::save(std::int64_t step, std::span<const Tensor> tensors) {
+  return impl_->save(step, tensors);
+}
+std::string CheckpointSaver::wait() {
+  return impl_->wait();
+}
+bool CheckpointSaver::last_failed() const {
+  return impl_->last_failed();
+}
+std::filesystem::path CheckpointSaver::latest() const {
+  return impl_->latest();
+}
+
+}  // namespace towers::data
