@@ -1,0 +1,54 @@
+#pragma once
+// What data/cifar10_archive.h is made of, for any published archive: the tests use small ones.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "data/cifar10_archive.h"
+#include "data/file.h"
+
+namespace towers::data {
+
+struct ArchiveMember {
+  std::string name;         // inside ArchiveSpec::folder
+  std::uint64_t bytes = 0;  // exactly, where required; else at most
+  bool required = true;
+};
+
+struct ArchiveSpec {
+  std::string file;    // its name in data_dir
+  std::string folder;  // the one inside it that holds the members
+  std::vector<ArchiveMember> members;
+  std::string url, sha256, md5;  // where it is published, and its digests there
+  std::uint64_t bytes = 0;
+};
+
+const ArchiveSpec& cifar10_spec();
+
+// The archive's own content is at fault: another copy may be better. what() starts with its path.
+class ArchiveError : public Error {
+ public:
+  explicit ArchiveError(const std::string& what, bool cut = false) : Error(what), cut(cut) {}
+  bool cut;  // all there is of it is right, but it ends early
+};
+
+// Reads the whole archive and writes its members to temporary files beside their places in
+// `folder`, which is made; commit_members puts them there. Throws ArchiveError as extract_cifar10
+// says, and Error when the disk is at fault.
+using StagedFiles = std::vector<std::unique_ptr<AtomicFile>>;
+StagedFiles stage_members(const ArchiveSpec& spec, const std::filesystem::path& archive,
+                          const std::filesystem::path& folder);
+void commit_members(StagedFiles members, const std::filesystem::path& folder);
+
+// The same reading and the same ArchiveErrors, without writing anything.
+void check_archive(const ArchiveSpec& spec, const std::filesystem::path& archive);
+
+// ensure_cifar10 for any archive. The folder of the set is data_dir/spec.folder or data_dir itself.
+void ensure_archive(const ArchiveSpec& spec, const std::filesystem::path& data_dir,
+                    const DownloadOptions& options);
+
+}  // namespace towers::data

@@ -1,0 +1,27 @@
+#pragma once
+// One process at a time.
+
+#include <filesystem>
+#include <functional>
+
+#include "data/file.h"
+
+namespace towers::data {
+
+// Holds an exclusive lock on the file `path` (made, and removed at the end) until destruction. The
+// system drops the lock of a process that dies, so a file left behind stops nobody.
+class FolderLock {
+ public:
+  // Waits as long as another process holds the lock; calls on_wait once before. Throws Error with
+  // path and reason when the file cannot be made.
+  FolderLock(const std::filesystem::path& path, const std::function<void()>& on_wait);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor file_;
+};
+
+}  // namespace towers::data
