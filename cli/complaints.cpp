@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "cli/flags.h"
 #include "cli/nearest.h"
 #include "cli/spelling.h"
 
@@ -13,7 +14,7 @@ std::string in_quotes(std::string_view word) {
 }
 
 std::string see_help(const CommandRow& command) {
-  return "towers " + command.name + " --help lists what there is";
+  return "see `towers " + command.name + " --help`";
 }
 
 // " `towers eval`" or " `towers devices` and `towers inspect`"

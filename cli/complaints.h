@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/flags.h"
+#include "cli/commands.h"
 
 namespace towers::cli {
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
+
+#include "cli/commands.h"
 
 namespace towers::cli {
 namespace {
@@ -70,12 +73,13 @@ void add_data_flags(std::vector<Flag>& rows) {
   const auto group = Group::data;
   const unsigned all = train_bit | eval_bit | download_bit;
   rows.push_back(common("data_dir", group, all, folder(&O::data_dir),
-                        "folder that holds cifar-10-batches-bin, or that folder itself"));
+                        "holds cifar-10-batches-bin, or is that folder"));
   rows.push_back(common("dataset", group, train_bit | eval_bit,
                         choice(&O::dataset, {"cifar10", "synthetic"}),
-                        "synthetic: made on the spot, needs no file"));
-  rows.push_back(common("download", group, all, boolean(&O::download),
-                        "fetch the data if missing; off: print address and path, use no network"));
+                        "real images, or computed ones that need no files"));
+  rows.push_back(
+      common("download", group, all, boolean(&O::download),
+             "fetch what is missing; off: no network, print the address and the path instead"));
   rows.push_back(common("data_url", group, all,
                         with_default_text(text(&O::data_url, "URL",
                                                "an address that begins with https://, http:// or "
@@ -85,33 +89,34 @@ void add_data_flags(std::vector<Flag>& rows) {
                         "where the archive comes from"));
   rows.push_back(common("data_sha256", group, all,
                         text(&O::data_sha256, "HEX", "64 hexadecimal digits", is_sha256_or_empty),
-                        "digest of the archive at another --data_url"));
+                        "digest of the archive at another address"));
   rows.push_back(common("batch_size", group, train_bit | eval_bit, whole(&O::batch_size, 1, 65536),
-                        "examples per step and tower"));
-  rows.push_back(common("input_threads", group, train_bit | eval_bit,
-                        with_default_text(whole(&O::input_threads, 0, 1024), "by the CPUs"),
-                        "threads that prepare batches; 0: none, batches are made when needed"));
+                        "examples per step in each tower"));
+  rows.push_back(
+      common("input_threads", group, train_bit | eval_bit,
+             with_default_text(whole(&O::input_threads, 0, 1024), "by the CPUs"),
+             "threads that prepare batches; 0: none, a batch is made when it is needed"));
 }
 
 void add_run_flags(std::vector<Flag>& rows) {
   using O = TrainOptions;
   const auto group = Group::run;
   rows.push_back(only("max_steps", group, train_bit, whole(&O::max_steps, std::int64_t{0}),
-                      "end at this step; a resumed run counts from its first start"));
+                      "steps in all, those before a resume too"));
   rows.push_back(only("max_seconds", group, train_bit, real(&O::max_seconds),
-                      "save and end after that many seconds; 0: no limit"));
+                      "save and end after so many seconds; 0: no limit"));
   rows.push_back(only("train_dir", group, train_bit, folder(&O::train_dir),
-                      "checkpoints and events go there; a former run's files in it are deleted"));
+                      "where checkpoints and events go; an earlier run's files there are deleted"));
   rows.push_back(only("overwrite", group, train_bit, boolean(&O::overwrite),
-                      "start even where other files lie in --train_dir; those stay"));
+                      "start beside files of others, which stay"));
   rows.push_back(only("resume", group, train_bit, boolean(&O::resume),
-                      "go on from the latest checkpoint in --train_dir"));
+                      "go on from the latest checkpoint of train_dir"));
   rows.push_back(only("init_from", group, train_bit,
                       text(&O::init_from, "CHECKPOINT", "the name of a checkpoint", anything),
-                      "start at step 0 with the variables of this checkpoint"));
+                      "start at step 0 with the variables of another run"));
   rows.push_back(only("seed", group, train_bit,
-                      with_default_text(whole(&O::seed, std::uint64_t{0}), "random, printed"),
-                      "the same seed gives the same run"));
+                      with_default_text(whole(&O::seed, std::uint64_t{0}), "random"),
+                      "equal seeds give equal runs"));
 }
 
 void add_optimization_flags(std::vector<Flag>& rows) {
@@ -119,18 +124,18 @@ void add_optimization_flags(std::vector<Flag>& rows) {
   const auto group = Group::optimization;
   const RealRange fraction{0, 1, true};
   const RealRange positive{.lowest = 0, .lowest_allowed = false};
-  rows.push_back(
-      only("learning_rate", group, train_bit, real(&O::learning_rate), "of the first steps"));
+  rows.push_back(only("learning_rate", group, train_bit, real(&O::learning_rate),
+                      "learning rate of the first steps"));
   rows.push_back(only("learning_rate_decay", group, train_bit,
                       real(&O::learning_rate_decay, fraction), "factor at each decay"));
   rows.push_back(only("epochs_per_decay", group, train_bit, real(&O::epochs_per_decay, positive),
-                      "passes over the data between decays"));
-  rows.push_back(only("decay_by", group, train_bit, choice(&O::decay_by, {"steps", "examples"}),
-                      "how passes are counted; steps: one tower's batches, as TensorFlow does; "
-                      "examples: those of all towers"));
+                      "passes over the data between two decays"));
+  rows.push_back(
+      only("decay_by", group, train_bit, choice(&O::decay_by, {"steps", "examples"}),
+           "count epochs by one tower's steps, as TensorFlow does, or by the examples of all"));
   rows.push_back(only("moving_average_decay", group, train_bit,
                       real(&O::moving_average_decay, fraction),
-                      "of the averaged variables that eval uses"));
+                      "of the averages of the variables, which eval uses"));
   rows.push_back(only("weight_decay", group, train_bit, real(&O::weight_decay),
                       "of the weights of local3 and local4"));
 }
@@ -140,33 +145,33 @@ void add_device_flags(std::vector<Flag>& rows) {
   const auto group = Group::devices;
   const unsigned both = train_bit | eval_bit;
   rows.push_back(only("num_gpus", group, train_bit, whole(&TrainOptions::num_gpus, 1, 1024),
-                      "number of towers, one per device"));
+                      "number of towers"));
   rows.push_back(common("device", group, both | devices_bit,
                         choice(&O::device, {"auto", "cpu", "gpu"}),
-                        "auto: GPUs where usable, else the CPU"));
+                        "auto takes GPUs where usable, else the CPU"));
   rows.push_back(common("allow_soft_placement", group, train_bit, boolean(&O::allow_soft_placement),
-                        "towers may share a device; off: too few devices are an error"));
+                        "let towers share a device where there are too few; off: an error"));
   rows.push_back(common("log_device_placement", group, both, boolean(&O::log_device_placement),
-                        "print each layer and its device, once"));
+                        "print each layer and its device once"));
   rows.push_back(common("precision", group, both,
                         choice(&O::precision, {"fp32", "bf16", "fp16", "fp64"}),
-                        "of activations and gradients; fp64 is slow, for checking"));
+                        "of the arithmetic"));
   rows.push_back(common("use_fp16", group, both, without_line(boolean(&O::use_fp16)),
                         "the same as --precision=fp16"));
   rows.push_back(common("compute_threads", group, both | devices_bit,
                         with_default_text(whole(&O::compute_threads, 0, 4096), "0"),
-                        "threads of all CPU devices; 0: as many as this process may use"));
+                        "of all CPU devices; 0: as many as allowed"));
   rows.push_back(common("cpu_devices", group, both | devices_bit, whole(&O::cpu_devices, 1, 1024),
-                        "split the CPU's threads into that many devices"));
+                        "number of devices to split the CPU into"));
   rows.push_back(common("simd", group, both | devices_bit,
                         text(&O::simd, "TARGET", "auto or the name of a vector target", not_empty),
-                        "CPU vector target; name one to repeat another machine's bytes"));
+                        "vector instructions of the CPU, by name"));
   rows.push_back(
       only("convolution", group, train_bit,
            choice(&TrainOptions::convolution, {"auto", "winograd4", "winograd2", "direct"}),
-           "how the CPU convolves"));
+           "on the CPU"));
   rows.push_back(only("deterministic", group, train_bit, boolean(&TrainOptions::deterministic),
-                      "the same bytes each time on GPUs too; the CPU always is"));
+                      "equal bytes from GPUs too; the CPU's always are"));
 }
 
 void add_output_flags(std::vector<Flag>& rows) {
@@ -174,34 +179,34 @@ void add_output_flags(std::vector<Flag>& rows) {
   const auto group = Group::output;
   const std::int64_t one = 1;
   rows.push_back(only("display_every", group, train_bit, whole(&O::display_every, one),
-                      "steps between lines"));
+                      "steps from one line to the next"));
   rows.push_back(only("summary_every", group, train_bit, whole(&O::summary_every, one),
                       "steps between summaries for TensorBoard"));
   rows.push_back(only("checkpoint_every", group, train_bit, whole(&O::checkpoint_every, one),
-                      "steps between checkpoints; the last step is always saved"));
+                      "steps between checkpoints; the last is saved too"));
   rows.push_back(only("max_to_keep", group, train_bit, whole(&O::max_to_keep, 0),
                       "newest checkpoints to keep; 0: all"));
   rows.push_back(only("eval_every", group, train_bit, whole(&O::eval_every, std::int64_t{0}),
-                      "steps between evaluations on the test set; 0: never"));
+                      "steps between evaluations; 0: none"));
 }
 
 void add_evaluation_flags(std::vector<Flag>& rows) {
   using O = EvalOptions;
   const auto group = Group::evaluation;
   rows.push_back(only("checkpoint_dir", group, eval_bit, folder(&O::checkpoint_dir),
-                      "where the run to evaluate keeps its checkpoints"));
+                      "the train_dir of the run"));
   rows.push_back(only("eval_dir", group, eval_bit, folder(&O::eval_dir),
-                      "the event file with the precision goes there"));
+                      "where the event file with the precision goes"));
   rows.push_back(only("eval_data", group, eval_bit, choice(&O::eval_data, {"test", "train_eval"}),
-                      "the images to classify"));
+                      "images to classify"));
   rows.push_back(only("num_examples", group, eval_bit, whole(&O::num_examples, std::int64_t{1}),
                       "how many of them"));
   rows.push_back(only("run_once", group, eval_bit, boolean(&O::run_once),
                       "evaluate the latest checkpoint and end"));
   rows.push_back(only("eval_interval_secs", group, eval_bit, real(&O::eval_interval_secs),
-                      "seconds until it looks for a newer checkpoint"));
+                      "seconds until the next look for a checkpoint"));
   rows.push_back(only("raw_weights", group, eval_bit, boolean(&O::raw_weights),
-                      "take the variables, not their moving averages"));
+                      "use the variables, not their moving averages"));
 }
 
 void add_general_flags(std::vector<Flag>& rows) {
@@ -211,64 +216,16 @@ void add_general_flags(std::vector<Flag>& rows) {
                       boolean(&ListingOptions::json), "print JSON"));
   rows.push_back(common("log_level", group, every_bit,
                         choice(&O::log_level, {"debug", "info", "warning", "error", "off"}),
-                        "what goes to stderr"));
+                        "least severe of the lines on stderr"));
   rows.push_back(
       common("quiet", group, every_bit, boolean(&O::quiet), "warnings and errors alone on stderr"));
   rows.push_back(common("flagfile", group, every_bit, parser_file(),
-                        "read flags from FILE, one a line, # begins a comment"));
+                        "more flags, one a line; # begins a comment"));
   rows.push_back(common("help", group, every_bit, parser_switch(), "print this"));
-  rows.push_back(common("version", group, every_bit, parser_switch(), "say what is compiled in"));
-}
-
-template <class Options>
-Command make() {
-  return Options{};
+  rows.push_back(common("version", group, every_bit, parser_switch(), "print what is compiled in"));
 }
 
 }  // namespace
-
-const std::vector<CommandRow>& commands() {
-  static const std::vector<CommandRow> rows{
-      {train_bit,
-       "train",
-       "train on CIFAR-10, one tower per device",
-       "[train] [--flag=value ...]",
-       {"towers --max_steps=10000 --train_dir=run1", "towers --train_dir=run1 --resume"},
-       "",
-       make<TrainOptions>},
-      {eval_bit,
-       "eval",
-       "measure the precision of a run's checkpoints as they come",
-       "eval [--flag=value ...]",
-       {"towers eval --checkpoint_dir=run1 --run_once",
-        "towers eval --checkpoint_dir=run1 --eval_interval_secs=60"},
-       "",
-       make<EvalOptions>},
-      {devices_bit,
-       "devices",
-       "list the devices that towers can run on",
-       "devices [--flag=value ...]",
-       {"towers devices", "towers devices --json"},
-       "",
-       make<DevicesOptions>},
-      {download_bit,
-       "download",
-       "fetch, check and unpack the data set",
-       "download [--flag=value ...]",
-       {"towers download --data_dir=data",
-        "towers download --data_url=file:///mnt/cifar-10-binary.tar.gz"},
-       "",
-       make<DownloadOptions>},
-      {inspect_bit,
-       "inspect",
-       "list the variables of a checkpoint",
-       "inspect CHECKPOINT [--flag=value ...]",
-       {"towers inspect run1/model.ckpt-9999", "towers inspect run1/model.ckpt-9999 --json"},
-       "CHECKPOINT",
-       make<InspectOptions>},
-  };
-  return rows;
-}
 
 const std::vector<Flag>& flags() {
   static const std::vector<Flag> rows = [] {
@@ -303,13 +260,6 @@ std::string_view title(Group group) {
       return "General";
   }
   return "";
-}
-
-const CommandRow* find_command(std::string_view name) {
-  const auto& rows = commands();
-  const auto found = std::find_if(rows.begin(), rows.end(),
-                                  [name](const CommandRow& row) { return row.name == name; });
-  return found == rows.end() ? nullptr : &*found;
 }
 
 const Flag* find_flag(std::string_view name) {

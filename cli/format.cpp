@@ -124,7 +124,7 @@ std::string human_duration(double seconds) {
 std::string with_thousands(std::int64_t number) {
   std::string digits = std::to_string(number);
   const std::size_t first = number < 0 ? 2 : 1;  // no comma before the first digit
-  for (std::size_t i = digits.size(); i >= first + 3; i -= 3) digits.insert(i - 3, ",");
+  for (std::size_t i = digits.size(); i >= first + 3; i -= 3) digits.insert(i - 3, 1, ',');
   return digits;
 }
 

@@ -4,11 +4,14 @@
 #include <cstddef>
 #include <sstream>
 
+#include "cli/flags.h"
+
 namespace towers::cli {
 namespace {
 
 constexpr std::size_t columns = 80;
-constexpr std::size_t help_column = 31;
+constexpr std::size_t flag_column = 30;
+constexpr std::size_t command_column = 12;
 
 // `text` from column `indent` on; the first line goes on where `first` ends, or below it.
 std::string wrapped(const std::string& first, std::size_t indent, const std::string& text) {
@@ -42,35 +45,35 @@ std::string spelling(const Flag& flag) {
 }
 
 std::string explanation(const Flag& flag) {
-  std::string notes;
-  if (flag.value.placeholder == "NAME") notes = flag.value.expected + "; ";
-  if (!flag.value.default_text.empty()) notes += "default " + flag.value.default_text;
-  return notes.empty() ? flag.help : flag.help + " (" + notes + ")";
+  std::string text = flag.help;
+  if (flag.value.placeholder == "NAME") text += ": " + flag.value.expected;
+  if (!flag.value.default_text.empty()) text += " [" + flag.value.default_text + "]";
+  return text;
 }
 
 }  // namespace
 
 std::string help(const CommandRow& command) {
-  std::string text = "Usage: towers " + command.usage + "\n\n";
-  text += "towers " + command.name + ": " + command.summary + ".\n\n";
+  std::string text = "Usage: towers " + command.usage + "\n\n" + command.summary + ".\n\n";
   for (const std::string& example : command.examples) text += "  " + example + "\n";
   if (&command == &commands().front()) {
-    text += "\nOther commands (towers COMMAND --help says more)\n";
+    text += "\nOther commands (towers COMMAND --help tells their flags)\n";
     for (const CommandRow& row : commands()) {
-      if (&row != &command) text += wrapped("  " + row.name, help_column, row.summary);
+      if (&row != &command) text += wrapped("  " + row.name, command_column, row.summary);
     }
   }
   for (int group = 0; group <= static_cast<int>(Group::general); ++group) {
     std::string lines;
     for (const Flag& flag : flags()) {
       if (static_cast<int>(flag.group) != group || (flag.used & command.bit) == 0) continue;
-      lines += wrapped(spelling(flag), help_column, explanation(flag));
+      lines += wrapped(spelling(flag), flag_column, explanation(flag));
     }
-    if (!lines.empty()) text += "\n" + std::string(title(static_cast<Group>(group))) + "\n" + lines;
+    if (lines.empty()) continue;
+    text.append("\n").append(title(static_cast<Group>(group))).append("\n").append(lines);
   }
   text +=
-      "\n--flag=value and --flag value mean the same, one dash does too, and switches are\n"
-      "also written --flag=true, --flag=false and --noflag.";
+      "\nDefaults stand in brackets. A flag is written --flag=value or --flag value, a\n"
+      "switch --flag, --flag=true, --flag=false or --noflag; one dash does too.";
   return text;
 }
 

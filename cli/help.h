@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/flags.h"
+#include "cli/commands.h"
 
 namespace towers::cli {
 

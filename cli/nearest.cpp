@@ -15,6 +15,15 @@ std::string plain(std::string_view word) {
   return result;
 }
 
+// "lr" for "learning_rate".
+std::string initials(std::string_view name) {
+  std::string result;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (i == 0 || name[i - 1] == '_') result += name[i];
+  }
+  return result;
+}
+
 }  // namespace
 
 int edit_distance(std::string_view a, std::string_view b) {
@@ -45,9 +54,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   std::string result;
   for (const std::string& candidate : candidates) {
     int distance = edit_distance(wanted, plain(candidate));
-    if (wanted.size() >= 3 && candidate.find(wanted) != std::string::npos) {
-      distance = std::min(distance, 2);
-    }
+    const bool part = wanted.size() >= 3 && candidate.find(wanted) != std::string::npos;
+    const bool short_form = wanted.size() >= 2 && initials(candidate) == wanted;
+    if (part || short_form) distance = std::min(distance, 2);
     // Two edits of a word of two or three letters leave nothing of it.
     if (distance >= static_cast<int>(std::max(wanted.size(), candidate.size()))) continue;
     if (distance < best) {

@@ -2,9 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <optional>
-#include <utility>
+#include <cstddef>
+#include <type_traits>
 
+#include "cli/commands.h"
 #include "cli/complaints.h"
 #include "cli/flagfile.h"
 #include "cli/flags.h"
@@ -57,8 +58,9 @@ class Parser {
 
   void set(const Flag& flag, const std::string& text) {
     if (!flag.value.set(options_, text)) {
+      const bool blanks = text.starts_with(' ') || text.ends_with(' ');
       throw UsageError("--" + flag.name + "=" + printable(text) + ": expected " +
-                       flag.value.expected);
+                       flag.value.expected + (blanks ? ", without blanks around it" : ""));
     }
     if (!was_given(flag.name)) given_.push_back(flag.name);
   }
@@ -83,28 +85,31 @@ class Parser {
   std::vector<std::string> given_;
 };
 
-// The words that flags left over: the command's argument, or a mistake. Flags first, since a word
-// behind an unknown flag is likely to be its value.
-std::optional<std::string> argument_of(const CommandRow& command,
-                                       const std::vector<std::string>& rest,
-                                       const std::vector<std::string>& args) {
+// The command's own argument, or empty. rest: the words that no flag took; behind: those behind
+// "--".
+std::string argument_of(const CommandRow& command, std::vector<std::string> rest,
+                        const std::vector<std::string>& behind,
+                        const std::vector<std::string>& args) {
+  // Flags come first, since a word behind an unknown flag is likely to be its value.
   for (const std::string& word : rest) {
     if (take_apart(word).flag) throw UsageError(unknown_flag(word, command));
   }
+  rest.insert(rest.end(), behind.begin(), behind.end());
   const std::size_t wanted = command.argument.empty() ? 0 : 1;
   if (rest.size() > wanted) throw UsageError(stray_word(rest[wanted], args, command));
   if (rest.size() < wanted) {
     throw UsageError("towers " + command.name + " needs a " + command.argument + ", for example `" +
                      command.examples.front() + "`");
   }
-  return wanted == 1 ? std::optional(rest.front()) : std::nullopt;
+  return wanted == 1 ? rest.front() : std::string();
 }
 
 const CommandRow& command_of(const Spelled& spelled, const std::vector<std::string>& args) {
   if (!spelled.has_command) return commands().front();
-  const CommandRow* command = find_command(spelled.command);
-  if (command == nullptr) throw UsageError(unknown_command(spelled.command, args));
-  return *command;
+  if (const CommandRow* command = find_command(spelled.command)) return *command;
+  // The word is likely to be its value.
+  if (!spelled.unknown.empty()) throw UsageError(unknown_flag(spelled.unknown, commands().front()));
+  throw UsageError(unknown_command(spelled.command, args));
 }
 
 // `towers help` and `towers help COMMAND`.
@@ -133,6 +138,19 @@ std::string flagfile_of(const CommandRow& command, const CommonOptions& options)
   return lines;
 }
 
+// Null for Information.
+CommonOptions* options_of(Command& command) {
+  return std::visit(
+      [](auto& options) -> CommonOptions* {
+        if constexpr (std::is_same_v<std::decay_t<decltype(options)>, Information>) {
+          return nullptr;
+        } else {
+          return &options;
+        }
+      },
+      command);
+}
+
 }  // namespace
 
 Parsed parse(const std::vector<std::string>& args, const std::string& version) {
@@ -145,20 +163,13 @@ Parsed parse(const std::vector<std::string>& args, const std::string& version) {
   if (spelled.version) return {Information{version}, "", {}};
 
   Parsed parsed{command.make(), "", {}};
-  std::visit(
-      [&](auto& options) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(options)>, Information>) {
-          Parser parser(command, options);
-          const auto argument = argument_of(command, parser.read(spelled.words), args);
-          if constexpr (std::is_same_v<std::decay_t<decltype(options)>, InspectOptions>) {
-            options.path = argument.value();
-          }
-          settle_precision(options, parser);
-          parsed.flagfile = flagfile_of(command, options);
-          parsed.given = parser.given();
-        }
-      },
-      parsed.command);
+  CommonOptions& options = *options_of(parsed.command);
+  Parser parser(command, options);
+  const auto argument = argument_of(command, parser.read(spelled.words), spelled.behind, args);
+  if (auto* inspect = std::get_if<InspectOptions>(&parsed.command)) inspect->path = argument;
+  settle_precision(options, parser);
+  parsed.flagfile = flagfile_of(command, options);
+  parsed.given = parser.given();
   return parsed;
 }
 

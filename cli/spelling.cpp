@@ -72,8 +72,7 @@ Spelled spell(const std::vector<std::string>& args) {
   Spelled spelled;
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (args[i] == "--") {
-      spelled.words.insert(spelled.words.end(), args.begin() + static_cast<std::ptrdiff_t>(i),
-                           args.end());
+      spelled.behind.assign(args.begin() + static_cast<std::ptrdiff_t>(i) + 1, args.end());
       break;
     }
     const Argument argument = take_apart(args[i]);
@@ -89,6 +88,7 @@ Spelled spell(const std::vector<std::string>& args) {
     } else if (off != nullptr) {
       add_switched_off(spelled, argument, *off);
     } else if (argument.flag) {
+      if (spelled.unknown.empty()) spelled.unknown = args[i];
       spelled.words.push_back(plain(argument));
     } else if (!spelled.has_command) {
       spelled.has_command = true;

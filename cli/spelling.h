@@ -20,6 +20,8 @@ Argument take_apart(std::string_view text);
 // "--switch=value". Unknown flags and other words pass through.
 struct Spelled {
   std::vector<std::string> words;
+  std::vector<std::string> behind;  // what stands behind "--": words, whatever they look like
+  std::string unknown;              // the first flag that no command has, or empty
   bool has_command = false;
   std::string command;  // the first word that is no flag, and no value of one; not in `words`
   bool help = false, version = false;

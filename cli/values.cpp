@@ -76,8 +76,9 @@ std::string printable(std::string_view text) {
 }
 
 std::string expected_whole(const std::string& lowest, const std::string& highest) {
-  return "a whole number, in digits, " +
-         (highest.empty() ? lowest + " or more" : "from " + lowest + " to " + highest);
+  // Other ways to write one, such as 1e3 and 0x10, are not taken.
+  return "a whole number in plain digits, " +
+         (highest.empty() ? lowest + " or more" : lowest + " to " + highest);
 }
 
 std::string expected_real(const RealRange& range) {

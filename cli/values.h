@@ -44,8 +44,11 @@ struct Value {
 
 // read: text to optional of the field's type, with every check; write: the field to optional text.
 template <class Options, class Field, class Read, class Write>
-Value bound(Field Options::*field, Read read, Write write) {
+Value bound(Field Options::*field, std::string placeholder, std::string expected, Read read,
+            Write write) {
   Value value;
+  value.placeholder = std::move(placeholder);
+  value.expected = std::move(expected);
   value.set = [field, read](CommonOptions& options, std::string_view text) {
     auto result = read(text);
     if (result) static_cast<Options&>(options).*field = *std::move(result);
@@ -60,10 +63,9 @@ Value bound(Field Options::*field, Read read, Write write) {
 
 template <class Options>
 Value boolean(bool Options::*field) {
-  Value value =
-      bound(field, read_boolean, [](bool on) { return std::string(on ? "true" : "false"); });
+  Value value = bound(field, "", "true or false", read_boolean,
+                      [](bool on) { return std::string(on ? "true" : "false"); });
   value.boolean = true;
-  value.expected = "true or false";
   return value;
 }
 
@@ -86,16 +88,15 @@ std::optional<Integer> read_whole(std::string_view text, Integer lowest, Integer
 template <class Options, class Field, std::integral Integer>
 Value whole(Field Options::*field, Integer lowest,
             Integer highest = std::numeric_limits<Integer>::max()) {
-  Value value = bound(
-      field, [lowest, highest](std::string_view text) { return read_whole(text, lowest, highest); },
+  // The largest signed number is no limit that anybody meets.
+  const bool limited = highest != std::numeric_limits<Integer>::max() || !std::is_signed_v<Integer>;
+  return bound(
+      field, "N",
+      expected_whole(std::to_string(lowest), limited ? std::to_string(highest) : std::string()),
+      [lowest, highest](std::string_view text) { return read_whole(text, lowest, highest); },
       [](const std::optional<Integer>& number) -> std::optional<std::string> {
         return number ? std::optional(std::to_string(*number)) : std::nullopt;
       });
-  value.placeholder = "N";
-  value.expected = highest == std::numeric_limits<Integer>::max() && std::is_signed_v<Integer>
-                       ? expected_whole(std::to_string(lowest), "")
-                       : expected_whole(std::to_string(lowest), std::to_string(highest));
-  return value;
 }
 
 struct RealRange {
@@ -109,11 +110,9 @@ std::optional<double> read_real(std::string_view text, const RealRange& range);
 
 template <class Options>
 Value real(double Options::*field, const RealRange& range = {}) {
-  Value value = bound(
-      field, [range](std::string_view text) { return read_real(text, range); }, write_real);
-  value.placeholder = "X";
-  value.expected = expected_real(range);
-  return value;
+  return bound(
+      field, "X", expected_real(range),
+      [range](std::string_view text) { return read_real(text, range); }, write_real);
 }
 
 std::string expected_choice(const std::vector<std::string>& choices);
@@ -122,28 +121,23 @@ std::optional<std::string> read_choice(std::string_view text,
 
 template <class Options>
 Value choice(std::string Options::*field, const std::vector<std::string>& choices) {
-  Value value = bound(
-      field, [choices](std::string_view text) { return read_choice(text, choices); },
+  return bound(
+      field, "NAME", expected_choice(choices),
+      [choices](std::string_view text) { return read_choice(text, choices); },
       [](const std::string& text) { return text; });
-  value.placeholder = "NAME";
-  value.expected = expected_choice(choices);
-  return value;
 }
 
 // allowed: a further check of the text.
 template <class Options>
 Value text(std::string Options::*field, const std::string& placeholder, const std::string& expected,
            std::function<bool(std::string_view)> allowed) {
-  Value value = bound(
-      field,
+  return bound(
+      field, placeholder, expected,
       [allowed](std::string_view given) {
         auto read = read_text(given);
         return read && allowed(*read) ? read : std::nullopt;
       },
       [](const std::string& text) { return text; });
-  value.placeholder = placeholder;
-  value.expected = expected;
-  return value;
 }
 
 }  // namespace towers::cli

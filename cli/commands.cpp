@@ -1,0 +1,65 @@
+#include "cli/commands.h"
+
+#include <algorithm>
+
+namespace towers::cli {
+namespace {
+
+template <class Options>
+Command make() {
+  return Options{};
+}
+
+}  // namespace
+
+const std::vector<CommandRow>& commands() {
+  static const std::vector<CommandRow> rows{
+      {train_bit,
+       "train",
+       "Trains a network on CIFAR-10, one tower per device",
+       "[train] [--flag=value ...]",
+       {"towers --max_steps=10000 --train_dir=run1", "towers --train_dir=run1 --resume"},
+       "",
+       make<TrainOptions>},
+      {eval_bit,
+       "eval",
+       "Measures the precision of a run's checkpoints as they come",
+       "eval [--flag=value ...]",
+       {"towers eval --checkpoint_dir=run1 --run_once",
+        "towers eval --checkpoint_dir=run1 --eval_interval_secs=60"},
+       "",
+       make<EvalOptions>},
+      {devices_bit,
+       "devices",
+       "Lists the devices that towers can run on",
+       "devices [--flag=value ...]",
+       {"towers devices", "towers devices --json"},
+       "",
+       make<DevicesOptions>},
+      {download_bit,
+       "download",
+       "Fetches, checks and unpacks the data set",
+       "download [--flag=value ...]",
+       {"towers download --data_dir=data",
+        "towers download --data_url=file:///mnt/cifar-10-binary.tar.gz"},
+       "",
+       make<DownloadOptions>},
+      {inspect_bit,
+       "inspect",
+       "Lists the variables of a checkpoint",
+       "inspect CHECKPOINT [--flag=value ...]",
+       {"towers inspect run1/model.ckpt-9999", "towers inspect run1/model.ckpt-9999 --json"},
+       "CHECKPOINT",
+       make<InspectOptions>},
+  };
+  return rows;
+}
+
+const CommandRow* find_command(std::string_view name) {
+  const auto& rows = commands();
+  const auto found = std::find_if(rows.begin(), rows.end(),
+                                  [name](const CommandRow& row) { return row.name == name; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+}  // namespace towers::cli
