@@ -1,1 +1,137 @@
-// (being written)
+#include "cpu/backend.h"
+
+#include <algorithm>
+#include <fstream>
+#include <new>
+
+#include "core/error.h"
+#include "cpu/inference.h"
+#include "cpu/machine.h"
+#include "cpu/towers.h"
+
+namespace towers::cpu {
+namespace {
+
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "CPU";
+}
+
+std::string counted(int count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+// Threads of each device: as even as can be, at least one each.
+std::vector<int> share_out(int threads, int devices) {
+  std::vector<int> shares;
+  for (int d = 0; d < devices; ++d)
+    shares.push_back(std::max(1, threads * (d + 1) / devices - threads * d / devices));
+  return shares;
+}
+
+void check_precision(Precision precision) {
+  if (precision != Precision::fp32)
+    throw Error("--precision=" + to_string(precision) +
+                " is not available on the CPU yet; use --precision=fp32");
+}
+
+void check_convolution(const std::string& convolution) {
+  if (convolution == "winograd4" || convolution == "winograd2")
+    throw Error("--convolution=" + convolution +
+                " is not available yet; use --convolution=auto or --convolution=direct");
+  if (convolution != "auto" && convolution != "direct")
+    throw UsageError("--convolution=" + convolution +
+                     " is unknown; there is auto, direct, winograd4, winograd2");
+}
+
+void check_batch_size(int batch_size) {
+  if (batch_size < 1) throw UsageError("--batch_size must be at least 1");
+}
+
+// Compiles with `make`; a lack of memory becomes an Error that says what to lower.
+template <class Make>
+auto compiled(int batch_size, Make make) {
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    throw Error("not enough memory for a batch of " + std::to_string(batch_size) +
+                " images per tower; lower --batch_size");
+  }
+}
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(const Options& options) {
+    if (options.devices < 1) throw UsageError("--cpu_devices must be at least 1");
+    if (options.threads < 0) throw UsageError("--compute_threads must not be negative");
+    const SimdTarget target = find_target(options.simd);
+    const int threads = options.threads == 0 ? available_threads() : options.threads;
+    const std::vector<int> shares = share_out(threads, options.devices);
+    machine_ = std::make_shared<Machine>(target, shares);
+
+    const std::string name = processor_name();
+    int total = 0;
+    for (std::size_t d = 0; d < shares.size(); ++d) {
+      Device device;
+      device.kind = DeviceKind::cpu;
+      device.index = static_cast<int>(d);
+      device.description = name;
+      device.threads = shares[d];
+      devices_.push_back(device);
+      total += shares[d];
+    }
+    description_ = std::string("CPU, ") + hwy::TargetName(target) + ", " + counted(total, "thread");
+    if (options.devices > 1) description_ += " on " + counted(options.devices, "device");
+  }
+
+  std::string description() const override { return description_; }
+  const std::vector<Device>& devices() const override { return devices_; }
+
+  std::shared_ptr<void> allocate(std::size_t bytes) override {
+    const auto pages = std::make_shared<Pages>(bytes);
+    return {pages, pages->data()};
+  }
+
+  std::unique_ptr<Towers> compile(const Net& net, const CompileOptions& options) override {
+    check_precision(options.precision);
+    check_convolution(options.convolution);
+    check_batch_size(options.batch_size);
+    if (options.device_of_tower.empty()) throw UsageError("--num_gpus must be at least 1");
+    for (const int device : options.device_of_tower) check_device(device);
+    return compiled(options.batch_size,
+                    [&] { return std::make_unique<CpuTowers>(machine_, net, options); });
+  }
+
+  std::unique_ptr<Inference> compile_inference(const Net& net, int batch_size, Precision precision,
+                                               int device) override {
+    check_precision(precision);
+    check_batch_size(batch_size);
+    check_device(device);
+    return compiled(batch_size, [&] {
+      return std::make_unique<CpuInference>(machine_, net, batch_size, device);
+    });
+  }
+
+ private:
+  void check_device(int device) const {
+    if (device < 0 || device >= static_cast<int>(devices_.size()))
+      throw Error("there is no device /cpu:" + std::to_string(device) + "; the last one is " +
+                  short_name(devices_.back()));
+  }
+
+  std::shared_ptr<Machine> machine_;
+  std::vector<Device> devices_;
+  std::string description_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const Options& options) {
+  return std::make_unique<CpuBackend>(options);
+}
+
+}  // namespace towers::cpu

@@ -9,12 +9,13 @@
 namespace towers::cpu {
 
 struct Options {
-  int threads = 0;         // in all, shared out over the devices; 0: as affinity and cgroup allow
-  int devices = 1;         // /cpu:0, /cpu:1, ...: each has its own share of the threads
+  int threads = 0;  // in all, shared out over the devices; 0: as affinity and cgroup allow
+  int devices = 1;  // /cpu:0, /cpu:1, ...: each has its own share of the threads
   std::string simd = "auto";  // a vector target by Highway's name, for example AVX2
 };
 
-// Throws UsageError for a vector target that this machine or build does not have, naming those it has.
+// Throws UsageError for a vector target that this machine or build does not have, naming those it
+// has.
 std::unique_ptr<Backend> make_backend(const Options& options);
 
 // Threads this process may use: the affinity mask and the cgroup's CPU quota, at least 1.

@@ -1,0 +1,153 @@
+#include "cpu/dense.h"
+
+#include <algorithm>
+
+#include "cpu/buffer.h"
+
+namespace towers::cpu {
+namespace {
+
+constexpr std::ptrdiff_t kRowsPerTask = 96;  // of the weights' gradient
+
+class DenseStage final : public Stage {
+ public:
+  DenseStage(const Layer& layer, std::size_t inputs, const Variable& weights,
+             const Variable& biases, const LayerSetting& setting)
+      : name_(layer.name),
+        relu_(std::get<Dense>(layer.op).relu),
+        inputs_(static_cast<std::ptrdiff_t>(inputs)),
+        outputs_(std::get<Dense>(layer.op).outputs),
+        batch_(setting.batch_size),
+        weights_(weights),
+        biases_(biases),
+        setting_(setting),
+        gemm_(setting.kernels->gemm) {
+    const auto size = [](std::ptrdiff_t values) { return static_cast<std::size_t>(values); };
+    packed_biases_ = Buffer(size(gemm_.padded(outputs_)));
+    // A panel of the weights, or of their transpose.
+    const std::ptrdiff_t longest = setting.training ? std::max(inputs_, outputs_) : inputs_;
+    panel_size_ = size(longest * gemm_.panel);
+    panels_ = Buffer(panel_size_ * size(setting.pool->threads()));
+    if (setting.training) packed_d_out_ = Buffer(size(batch_ * gemm_.padded(outputs_)));
+  }
+
+  void prepare(std::span<const float> variables) override {
+    std::copy_n(variables.data() + biases_.offset, outputs_, packed_biases_.data());
+    weights_now_ = variables.data() + weights_.offset;
+  }
+
+  void forward(const float* in, float* out, int images, bool) override {
+    out_ = out;
+    const auto body = [&](int task, int worker) {
+      const std::ptrdiff_t column = task * gemm_.panel;
+      const std::ptrdiff_t columns = std::min(gemm_.panel, outputs_ - column);
+      gemm_.pack_panels({weights_now_ + column, outputs_, 1, inputs_, columns, panel(worker), 0});
+      Gemm g;
+      g.a = in;
+      g.a_row = inputs_;
+      g.segment_length = inputs_;
+      g.b = panel(worker);
+      g.c = out + column;
+      g.c_row = outputs_;
+      g.rows = images;
+      g.columns = columns;
+      g.bias = packed_biases_.data() + column;
+      g.relu = relu_;
+      gemm_.gemm(g);
+    };
+    setting_.pool->parallel_for(count(outputs_, gemm_.panel), body);
+  }
+
+  void backward(const float* in, const float* d_out, float* d_in, std::span<const float>,
+                std::span<float> gradients) override {
+    setting_.pool->parallel_for(count(outputs_, gemm_.panel), [&](int task, int) {
+      const std::ptrdiff_t column = task * gemm_.panel;
+      float* packed = packed_d_out_.data() + column * batch_;
+      const std::ptrdiff_t columns = std::min(gemm_.panel, outputs_ - column);
+      gemm_.pack_panels({d_out + column, outputs_, 1, batch_, columns, packed, 0});
+      gemm_.column_sums(packed, batch_, columns, false, gradients.data() + biases_.offset + column);
+    });
+    const int input_tasks = d_in == nullptr ? 0 : count(inputs_, gemm_.panel);
+    const int weight_tasks = count(inputs_, kRowsPerTask);
+    setting_.pool->parallel_for(input_tasks + weight_tasks, [&](int task, int worker) {
+      if (task < input_tasks)
+        input_gradient(in, d_out, d_in, task * gemm_.panel, panel(worker));
+      else
+        weight_gradient(in, gradients.data() + weights_.offset,
+                        (task - input_tasks) * kRowsPerTask);
+    });
+  }
+
+  const float* activations(const std::string& layer) const override {
+    return layer == name_ ? out_ : nullptr;
+  }
+
+ private:
+  static int count(std::ptrdiff_t values, std::ptrdiff_t per_task) {
+    return static_cast<int>((values + per_task - 1) / per_task);
+  }
+  float* panel(int worker) const {
+    return panels_.data() + panel_size_ * static_cast<std::size_t>(worker);
+  }
+
+  // Inputs [column, column + panel) of d_in = d_out * transposed weights.
+  void input_gradient(const float* in, const float* d_out, float* d_in, std::ptrdiff_t column,
+                      float* packed) const {
+    Gemm g;
+    g.columns = std::min(gemm_.panel, inputs_ - column);
+    gemm_.pack_panels(
+        {weights_now_ + column * outputs_, 1, outputs_, outputs_, g.columns, packed, 0});
+    g.a = d_out;
+    g.a_row = outputs_;
+    g.segment_length = outputs_;
+    g.b = packed;
+    g.c = d_in + column;
+    g.c_row = inputs_;
+    g.rows = batch_;
+    gemm_.gemm(g);
+    if (!setting_.relu_input) return;
+    for (std::ptrdiff_t image = 0; image < batch_; ++image)
+      setting_.kernels->update.relu_backward(static_cast<std::size_t>(g.columns),
+                                             in + image * inputs_ + column,
+                                             d_in + image * inputs_ + column);
+  }
+
+  // Rows [row, row + kRowsPerTask) of transposed in * d_out + decay * weights.
+  void weight_gradient(const float* in, float* gradient, std::ptrdiff_t row) const {
+    Gemm g;
+    g.a = in + row;
+    g.a_row = 1;
+    g.a_k = inputs_;
+    g.segment_length = batch_;
+    g.b = packed_d_out_.data();
+    g.c = gradient + row * outputs_;
+    g.c_row = outputs_;
+    g.rows = std::min(kRowsPerTask, inputs_ - row);
+    g.columns = outputs_;
+    if (weights_.weight_decay != 0) {
+      g.scaled = weights_now_ + row * outputs_;
+      g.scale = static_cast<float>(weights_.weight_decay);
+    }
+    gemm_.gemm(g);
+  }
+
+  std::string name_;
+  bool relu_;
+  std::ptrdiff_t inputs_, outputs_, batch_;
+  Variable weights_, biases_;
+  LayerSetting setting_;
+  GemmKernels gemm_;
+  const float* weights_now_ = nullptr;
+  const float* out_ = nullptr;
+  Buffer packed_biases_, panels_, packed_d_out_;
+  std::size_t panel_size_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> make_dense(const Layer& layer, std::size_t inputs, const Variable& weights,
+                                  const Variable& biases, const LayerSetting& setting) {
+  return std::make_unique<DenseStage>(layer, inputs, weights, biases, setting);
+}
+
+}  // namespace towers::cpu

@@ -1,0 +1,18 @@
+#pragma once
+// A dense layer over a whole batch.
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/net.h"
+#include "core/variables.h"
+#include "cpu/spatial_layer.h"
+#include "cpu/stage.h"
+
+namespace towers::cpu {
+
+std::unique_ptr<Stage> make_dense(const Layer& layer, std::size_t inputs, const Variable& weights,
+                                  const Variable& biases, const LayerSetting& setting);
+
+}  // namespace towers::cpu

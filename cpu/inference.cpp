@@ -1,0 +1,33 @@
+#include "cpu/inference.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace towers::cpu {
+
+CpuInference::CpuInference(std::shared_ptr<Machine> machine, const Net& net, int batch_size,
+                           int device)
+    : machine_(std::move(machine)),
+      layout_(net),
+      pool_(machine_->pool(static_cast<std::size_t>(device))),
+      batch_size_(batch_size),
+      classes_(net.classes),
+      variables_(layout_.size()),
+      plan_(net, layout_, batch_size, false, machine_->kernels(), pool_) {}
+
+void CpuInference::write_variables(std::span<const float> variables) {
+  const std::lock_guard lock(machine_->mutex());
+  std::copy_n(variables.data(), layout_.size(), variables_.data());
+  pool_.run([&] { plan_.prepare(variables_.span()); });
+}
+
+void CpuInference::logits(const Batch& batch, std::span<float> logits) {
+  const std::size_t values =
+      static_cast<std::size_t>(batch.size) * static_cast<std::size_t>(classes_);
+  if (batch.size < 0 || batch.size > batch_size_ || logits.size() < values)
+    throw std::invalid_argument("a batch is larger than the compiled size");
+  const std::lock_guard lock(machine_->mutex());
+  pool_.run([&] { std::copy_n(plan_.logits(batch, false), values, logits.data()); });
+}
+
+}  // namespace towers::cpu

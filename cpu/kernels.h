@@ -1,0 +1,27 @@
+#pragma once
+// All entry points of one vector target.
+
+#include "cpu/average.h"
+#include "cpu/gemm.h"
+#include "cpu/local_response_norm.h"
+#include "cpu/max_pool.h"
+#include "cpu/update.h"
+
+namespace towers::cpu {
+
+struct Kernels {
+  explicit Kernels(SimdTarget target)
+      : gemm(gemm_kernels(target)),
+        pool(pool_kernels(target)),
+        norm(norm_kernels(target)),
+        update(update_kernels(target)),
+        average(average_kernels(target)) {}
+
+  GemmKernels gemm;
+  PoolKernels pool;
+  NormKernels norm;
+  UpdateKernels update;
+  AverageKernels average;
+};
+
+}  // namespace towers::cpu

@@ -1,0 +1,78 @@
+#pragma once
+// The CPU devices of one backend: their thread pools and the kernels they run.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <type_traits>
+#include <vector>
+
+#include "cpu/kernels.h"
+#include "cpu/thread_pool.h"
+
+namespace towers::cpu {
+
+class Machine {
+ public:
+  // One pool per entry of `threads`.
+  Machine(SimdTarget target, const std::vector<int>& threads) : kernels_(target) {
+    for (const int count : threads) pools_.push_back(std::make_unique<ThreadPool>(count));
+    shares_.resize(pools_.size());
+  }
+
+  const Kernels& kernels() const { return kernels_; }
+  std::size_t devices() const { return pools_.size(); }
+  ThreadPool& pool(std::size_t device) { return *pools_[device]; }
+  // The pools run one thing at a time; whoever uses them holds this.
+  std::mutex& mutex() { return mutex_; }
+
+  // jobs[d]() on the leader of each device d, at the same time; the first exception, if any, is
+  // thrown when all have ended.
+  template <class Job>
+  void run_on_each_device(std::vector<Job>& jobs) {
+    for (std::size_t d = 0; d < jobs.size(); ++d) pools_[d]->start(jobs[d]);
+    std::exception_ptr exception;
+    for (std::size_t d = 0; d < jobs.size(); ++d) {
+      try {
+        pools_[d]->wait();
+      } catch (...) {
+        if (!exception) exception = std::current_exception();
+      }
+    }
+    if (exception) std::rethrow_exception(exception);
+  }
+
+  // body(task) for task = 0 .. tasks - 1 on all threads of all devices.
+  template <class Body>
+  void for_each(int tasks, Body&& body) {
+    using Plain = std::remove_reference_t<Body>;
+    std::atomic<int> next{0};
+    for (std::size_t d = 0; d < pools_.size(); ++d)
+      shares_[d] = {pools_[d].get(), &next, tasks, &body,
+                    [](void* context, int task) { (*static_cast<Plain*>(context))(task); }};
+    run_on_each_device(shares_);
+  }
+
+ private:
+  // What one device takes of a for_each.
+  struct Share {
+    ThreadPool* pool = nullptr;
+    std::atomic<int>* next = nullptr;
+    int tasks = 0;
+    void* context = nullptr;
+    void (*body)(void*, int) = nullptr;
+
+    void operator()() const {
+      pool->parallel_for(pool->threads(), [this](int, int) {
+        for (int task = (*next)++; task < tasks; task = (*next)++) body(context, task);
+      });
+    }
+  };
+
+  Kernels kernels_;
+  std::vector<std::unique_ptr<ThreadPool>> pools_;
+  std::vector<Share> shares_;
+  std::mutex mutex_;
+};
+
+}  // namespace towers::cpu

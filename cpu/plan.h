@@ -1,0 +1,54 @@
+#pragma once
+// A net compiled for one CPU device and batch size: layouts, memory and the order of work.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/backend.h"
+#include "core/net.h"
+#include "core/variables.h"
+#include "cpu/buffer.h"
+#include "cpu/kernels.h"
+#include "cpu/stage.h"
+#include "cpu/thread_pool.h"
+
+namespace towers::cpu {
+
+// All calls but the constructor come from the leader of the device's pool.
+class Plan {
+ public:
+  // `kernels` and `pool` must outlive the plan.
+  Plan(const Net& net, const VariableLayout& layout, int batch_size, bool training,
+       const Kernels& kernels, ThreadPool& pool);
+
+  // Once per step and device, before its towers: packs `variables`, which must stay as they are
+  // until the step is over.
+  void prepare(std::span<const float> variables);
+  // [batch.size][classes], up to the compiled batch size.
+  const float* logits(const Batch& batch, bool keep_activations);
+  // The gradients of a batch of the compiled size, with weight decay; returns its mean
+  // cross-entropy.
+  double gradients(const Batch& batch, bool keep_activations, std::span<float> gradients);
+  // As Towers::activations, of the last batch; empty where the net has no such layer.
+  std::span<const float> activations(const std::string& layer) const;
+
+ private:
+  struct Step {
+    std::unique_ptr<Stage> stage;
+    std::size_t first_layer = 0, last_layer = 0;
+    std::size_t out_size = 0;  // of one image
+    Buffer out, d_out;         // [batch][out_size]
+  };
+
+  Net net_;
+  std::vector<Extent> extents_;
+  int batch_size_;
+  const Kernels& kernels_;
+  std::vector<Step> steps_;
+  std::span<const float> variables_;
+  bool relu_logits_ = false;
+};
+
+}  // namespace towers::cpu

@@ -1,0 +1,97 @@
+// The layers of a chain that have no variables.
+
+#include <string>
+
+#include "core/error.h"
+#include "cpu/buffer.h"
+#include "cpu/spatial_layer.h"
+
+namespace towers::cpu {
+namespace {
+
+class Pool final : public SpatialLayer {
+ public:
+  Pool(const MaxPool& pool, const Extent& input, const Extent& output, const LayerSetting& setting)
+      : shape_{input,
+               output,
+               pool.size,
+               pool.stride,
+               same_padding_before(input.height, pool.size, pool.stride),
+               same_padding_before(input.width, pool.size, pool.stride)},
+        kernels_(setting.kernels->pool),
+        relu_input_(setting.relu_input) {
+    if (pool.size > kLargestPoolSize)
+      throw Error("max pooling over " + std::to_string(pool.size) +
+                  " rows is not available on the CPU; the largest window is " +
+                  std::to_string(kLargestPoolSize));
+    if (setting.training)
+      winners_ =
+          BasicBuffer<std::uint8_t>(output.size() * static_cast<std::size_t>(setting.batch_size));
+  }
+
+  Layout input_layout() const override { return {shape_.input}; }
+  Layout output_gradient_layout() const override { return {shape_.output}; }
+  bool keeps_input() const override { return false; }
+  void forward(ConstView in, View out, Place place) override {
+    kernels_.forward(shape_, in, out, winners_.size() == 0 ? nullptr : winner(place), relu_input_);
+  }
+  void backward(const ImageGradients& x, Place place) override {
+    if (x.d_in.data != nullptr) kernels_.backward(shape_, x.d_out, winner(place), x.d_in);
+  }
+
+ private:
+  std::uint8_t* winner(Place place) const {
+    return winners_.data() + shape_.output.size() * static_cast<std::size_t>(place.image);
+  }
+
+  PoolShape shape_;
+  PoolKernels kernels_;
+  bool relu_input_;
+  BasicBuffer<std::uint8_t> winners_;
+};
+
+class Norm final : public SpatialLayer {
+ public:
+  Norm(const LocalResponseNorm& norm, const Extent& extent, const LayerSetting& setting)
+      : shape_{extent, norm.depth_radius, static_cast<float>(norm.bias),
+               static_cast<float>(norm.alpha), static_cast<float>(norm.beta)},
+        kernels_(setting.kernels->norm),
+        relu_input_(setting.relu_input),
+        scratch_(shape_.scratch() * static_cast<std::size_t>(setting.pool->threads())) {}
+
+  Layout input_layout() const override { return {shape_.extent}; }
+  Layout output_gradient_layout() const override { return {shape_.extent}; }
+  bool keeps_input() const override { return true; }
+  void forward(ConstView in, View out, Place place) override {
+    kernels_.forward(shape_, in, out, scratch(place));
+  }
+  void backward(const ImageGradients& x, Place place) override {
+    if (x.d_in.data != nullptr)
+      kernels_.backward(shape_, x.in, x.d_out, x.d_in, relu_input_, scratch(place));
+  }
+
+ private:
+  float* scratch(Place place) const {
+    return scratch_.data() + shape_.scratch() * static_cast<std::size_t>(place.worker);
+  }
+
+  NormShape shape_;
+  NormKernels kernels_;
+  bool relu_input_;
+  Buffer scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<SpatialLayer> make_max_pool(const MaxPool& pool, const Extent& input,
+                                            const Extent& output, const LayerSetting& setting) {
+  return std::make_unique<Pool>(pool, input, output, setting);
+}
+
+std::unique_ptr<SpatialLayer> make_local_response_norm(const LocalResponseNorm& norm,
+                                                       const Extent& extent,
+                                                       const LayerSetting& setting) {
+  return std::make_unique<Norm>(norm, extent, setting);
+}
+
+}  // namespace towers::cpu

@@ -1,0 +1,201 @@
+#include "cpu/towers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "core/error.h"
+
+namespace towers::cpu {
+namespace {
+
+constexpr std::size_t kPieceSize = 16384;
+
+}  // namespace
+
+CpuTowers::CpuTowers(std::shared_ptr<Machine> machine, const Net& net,
+                     const CompileOptions& options)
+    : machine_(std::move(machine)),
+      layout_(net),
+      batch_size_(options.batch_size),
+      classes_(net.classes),
+      jobs_(machine_->devices()),
+      variables_(layout_.size()),
+      averages_(layout_.size()) {
+  for (std::size_t t = 0; t < options.device_of_tower.size(); ++t) {
+    last_job_ = static_cast<std::size_t>(options.device_of_tower[t]);
+    jobs_[last_job_].towers.push_back(t);
+    gradients_.emplace_back(layout_.size());
+    gradient_pointers_.push_back(gradients_.back().data());
+  }
+  if (gradients_.size() > 1) mean_ = Buffer(layout_.size());
+  for (std::size_t d = 0; d < jobs_.size(); ++d) {
+    jobs_[d].owner = this;
+    if (!jobs_[d].towers.empty())
+      jobs_[d].plan = std::make_unique<Plan>(net, layout_, batch_size_, true, machine_->kernels(),
+                                             machine_->pool(d));
+  }
+
+  std::size_t decayed = 0;
+  for (std::size_t v = 0; v < layout_.variables().size(); ++v) {
+    const Variable& variable = layout_.variables()[v];
+    if (variable.weight_decay != 0) ++decayed;
+    for (std::size_t at = 0; at < variable.size; at += kPieceSize)
+      pieces_.push_back({v, variable.offset + at, std::min(kPieceSize, variable.size - at), {}, 0});
+  }
+  report_.towers.resize(gradients_.size());
+  for (Losses& losses : report_.towers) losses.weight_losses.resize(decayed);
+}
+
+void CpuTowers::check(std::span<const Batch> batches) const {
+  if (batches.size() != gradients_.size())
+    throw std::invalid_argument("compute_gradients needs one batch per tower");
+  for (const Batch& batch : batches) {
+    if (batch.size != batch_size_)
+      throw std::invalid_argument("a batch differs from the compiled size");
+    for (int i = 0; i < batch.size; ++i) {
+      if (batch.labels[i] < 0 || batch.labels[i] >= classes_)
+        throw Error("label " + std::to_string(batch.labels[i]) + " of image " + std::to_string(i) +
+                    " of a batch is not in 0.." + std::to_string(classes_ - 1) +
+                    "; check the data set");
+    }
+  }
+}
+
+void CpuTowers::compute_gradients(std::span<const Batch> batches, bool keep_activations) {
+  if (report_.non_finite) return;
+  check(batches);
+  const std::lock_guard lock(machine_->mutex());
+  batches_ = batches;
+  keep_activations_ = keep_activations;
+  machine_->run_on_each_device(jobs_);
+  sum_weight_losses();
+}
+
+void CpuTowers::DeviceJob::operator()() {
+  if (towers.empty()) return;
+  plan->prepare(owner->variables_.span());
+  for (const std::size_t t : towers) {
+    const bool keep = owner->keep_activations_ && t + 1 == owner->gradients_.size();
+    const double loss = plan->gradients(owner->batches_[t], keep, owner->gradients_[t].span());
+    owner->report_.towers[t].cross_entropy = static_cast<float>(loss);
+  }
+}
+
+void CpuTowers::sum_weight_losses() {
+  const auto decay_of = [&](const Piece& piece) {
+    return layout_.variables()[piece.variable].weight_decay;
+  };
+  machine_->for_each(static_cast<int>(pieces_.size()), [&](int task) {
+    Piece& piece = pieces_[static_cast<std::size_t>(task)];
+    if (decay_of(piece) != 0)
+      piece.squares =
+          machine_->kernels().update.sum_of_squares(piece.size, variables_.data() + piece.begin);
+  });
+
+  std::size_t loss = 0;
+  double total = 0;
+  for (auto piece = pieces_.begin(); piece != pieces_.end();) {
+    const std::size_t variable = piece->variable;
+    const double decay = decay_of(*piece);
+    double squares = 0;
+    for (; piece != pieces_.end() && piece->variable == variable; ++piece)
+      squares += piece->squares;
+    if (decay == 0) continue;
+    for (Losses& losses : report_.towers)
+      losses.weight_losses[loss] = static_cast<float>(decay * squares / 2);
+    total += decay * squares / 2;
+    ++loss;
+  }
+  for (Losses& losses : report_.towers)
+    losses.total = static_cast<float>(static_cast<double>(losses.cross_entropy) + total);
+}
+
+void CpuTowers::average_gradients() {
+  if (report_.non_finite || gradients_.size() == 1) return;
+  const std::lock_guard lock(machine_->mutex());
+  machine_->for_each(static_cast<int>(pieces_.size()), [&](int task) {
+    const Piece& piece = pieces_[static_cast<std::size_t>(task)];
+    machine_->kernels().average.average(gradient_pointers_, piece.begin, piece.begin + piece.size,
+                                        mean_.data());
+  });
+}
+
+void CpuTowers::apply_gradients(float learning_rate, float average_decay) {
+  if (report_.non_finite) return;
+  const std::lock_guard lock(machine_->mutex());
+  const float* gradient = gradients_.size() == 1 ? gradients_[0].data() : mean_.data();
+  machine_->for_each(static_cast<int>(pieces_.size()), [&](int task) {
+    Piece& piece = pieces_[static_cast<std::size_t>(task)];
+    piece.seen = machine_->kernels().update.update(
+        piece.size, learning_rate, 1.0f - average_decay, gradient + piece.begin,
+        variables_.data() + piece.begin, averages_.data() + piece.begin);
+  });
+  report_.non_finite = find_trouble();
+  if (report_.non_finite)
+    report_.non_finite->good_steps = good_steps_;
+  else
+    ++good_steps_;
+}
+
+// A variable that was bad before the update caused all else; then come the gradients, and what the
+// update itself made too large; and the losses, where nothing more precise is known.
+std::optional<NonFinite> CpuTowers::find_trouble() const {
+  const auto first = [&](auto test) {
+    return std::find_if(pieces_.begin(), pieces_.end(),
+                        [&](const Piece& piece) { return test(piece.seen); });
+  };
+  const auto name = [&](const Piece& piece) { return layout_.variables()[piece.variable].name; };
+  const auto end = pieces_.end();
+  if (const auto p = first([](const auto& seen) { return seen.old_value; }); p != end)
+    return NonFinite{-1, name(*p), 0};
+  if (const auto p = first([](const auto& seen) { return seen.gradient; }); p != end)
+    return name_gradient(p->variable);
+  if (const auto p = first([](const auto& seen) { return seen.new_value; }); p != end)
+    return NonFinite{-1, name(*p), 0};
+  if (const auto p = first([](const auto& seen) { return seen.average; }); p != end)
+    return NonFinite{-1, name(*p) + "/ExponentialMovingAverage", 0};
+  for (std::size_t t = 0; t < report_.towers.size(); ++t)
+    if (!std::isfinite(report_.towers[t].total)) return NonFinite{static_cast<int>(t), "", 0};
+  return std::nullopt;
+}
+
+NonFinite CpuTowers::name_gradient(std::size_t v) const {
+  const Variable& variable = layout_.variables()[v];
+  const auto bad = std::find_if(gradients_.begin(), gradients_.end(), [&](const Buffer& tower) {
+    return !all_finite(variable.size, tower.data() + variable.offset);
+  });
+  // The sum of finite gradients may overflow: no tower's fault then.
+  const int tower = bad == gradients_.end() ? -1 : static_cast<int>(bad - gradients_.begin());
+  return {tower, "gradient of " + variable.name, 0};
+}
+
+void CpuTowers::read_variables(std::span<float> out) {
+  std::copy_n(variables_.data(), layout_.size(), out.data());
+}
+
+void CpuTowers::read_moving_averages(std::span<float> out) {
+  std::copy_n(averages_.data(), layout_.size(), out.data());
+}
+
+void CpuTowers::read_gradients(std::span<float> out) {
+  const Buffer& gradient = gradients_.size() == 1 ? gradients_[0] : mean_;
+  std::copy_n(gradient.data(), layout_.size(), out.data());
+}
+
+void CpuTowers::write_variables(std::span<const float> variables,
+                                std::span<const float> moving_averages) {
+  for (const Variable& v : layout_.variables()) {  // the padding stays zero
+    std::copy_n(variables.data() + v.offset, v.size, variables_.data() + v.offset);
+    std::copy_n(moving_averages.data() + v.offset, v.size, averages_.data() + v.offset);
+  }
+}
+
+std::span<const float> CpuTowers::activations(const std::string& layer) {
+  const std::span<const float> values = jobs_[last_job_].plan->activations(layer);
+  if (!keep_activations_ || values.empty())
+    throw std::invalid_argument("no activations were kept of layer " + layer);
+  return values;
+}
+
+}  // namespace towers::cpu

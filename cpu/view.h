@@ -1,0 +1,59 @@
+#pragma once
+// One image's activations or gradients where they lie: rows and pixels may be further apart than
+// their values, for the zero padding and the strides that a convolution wants around them.
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/net.h"
+
+namespace towers::cpu {
+
+// Element (y, x, c) is data[y * row + x * pixel + c].
+template <class T>
+struct BasicView {
+  T* data = nullptr;
+  std::ptrdiff_t row = 0, pixel = 0;
+
+  T* at(std::ptrdiff_t y, std::ptrdiff_t x) const { return data + y * row + x * pixel; }
+  operator BasicView<const T>() const { return {data, row, pixel}; }
+};
+using View = BasicView<float>;
+using ConstView = BasicView<const float>;
+
+template <class T>
+BasicView<T> contiguous(T* data, const Extent& extent) {
+  return {data, static_cast<std::ptrdiff_t>(extent.width) * extent.channels, extent.channels};
+}
+
+inline void copy_image(ConstView from, View to, const Extent& extent) {
+  for (int y = 0; y < extent.height; ++y)
+    for (int x = 0; x < extent.width; ++x) std::copy_n(from.at(y, x), extent.channels, to.at(y, x));
+}
+
+// How one image is laid out in a buffer: its pixels `dilation` apart, zeros between and around
+// them.
+struct Layout {
+  Extent extent;
+  int top = 0, left = 0, bottom = 0, right = 0;
+  int dilation = 1;
+
+  bool is_contiguous() const { return *this == Layout{extent}; }
+  std::ptrdiff_t row() const {
+    return static_cast<std::ptrdiff_t>(left + (extent.width - 1) * dilation + 1 + right) *
+           extent.channels;
+  }
+  std::size_t size() const {
+    return static_cast<std::size_t>(top + (extent.height - 1) * dilation + 1 + bottom) *
+           static_cast<std::size_t>(row());
+  }
+  // The image within a buffer of `size` values.
+  template <class T>
+  BasicView<T> view(T* buffer) const {
+    return {buffer + top * row() + static_cast<std::ptrdiff_t>(left) * extent.channels,
+            dilation * row(), static_cast<std::ptrdiff_t>(dilation) * extent.channels};
+  }
+  bool operator==(const Layout&) const = default;
+};
+
+}  // namespace towers::cpu
