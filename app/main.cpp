@@ -1,1 +1,63 @@
-int main() { return 0; }
+// towers: data-parallel CIFAR-10 training, one tower per device.
+//
+//   $ towers --num_gpus=2 --max_steps=100000 --train_dir=/tmp/run
+//   2026-12-01 10:11:12.345678: step 0, loss = 4.68 (1834.5 examples/sec; 0.070 sec/batch)
+//   2026-12-01 10:11:13.045678: step 10, loss = 4.62 (1834.5 examples/sec; 0.070 sec/batch)
+//
+// This file decides which command runs, and is the only place that catches errors.
+
+#include <exception>
+#include <new>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "app/commands.h"
+#include "app/setup.h"
+#include "cli/console.h"
+#include "cli/parse.h"
+#include "core/error.h"
+
+namespace towers::app {
+namespace {
+
+struct Run {
+  const cli::Parsed& parsed;
+
+  int operator()(const cli::Information& information) const {
+    cli::print_line(information.text);
+    return 0;
+  }
+  int operator()(const cli::TrainOptions& o) const { return run_train(start(o), parsed); }
+  int operator()(const cli::EvalOptions& o) const { return run_eval(start(o)); }
+  int operator()(const cli::DevicesOptions& o) const { return run_devices(start(o)); }
+  int operator()(const cli::DownloadOptions& o) const { return run_download(start(o)); }
+  int operator()(const cli::InspectOptions& o) const { return run_inspect(start(o)); }
+
+  template <class Options>
+  static const Options& start(const Options& options) {
+    cli::set_log_level(options.log_level, options.quiet);
+    return options;
+  }
+};
+
+}  // namespace
+}  // namespace towers::app
+
+int main(int argc, char** argv) {
+  using namespace towers;
+  try {
+    cli::prepare_standard_streams();
+    const cli::Parsed parsed =
+        cli::parse(std::vector<std::string>(argv + 1, argv + argc), app::version_text());
+    return std::visit(app::Run{parsed}, parsed.command);
+  } catch (const UsageError& error) {
+    cli::log_error(error.what());
+    return 2;
+  } catch (const std::bad_alloc&) {
+    cli::log_error("out of memory: lower --batch_size or --num_gpus");
+  } catch (const std::exception& error) {
+    cli::log_error(error.what());
+  }
+  return 1;
+}

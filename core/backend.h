@@ -46,6 +46,7 @@ struct Losses {
 struct NonFinite {
   int tower = -1;
   std::string what;
+  std::int64_t good_steps = 0;  // steps since compile that went well before it
 };
 
 struct StepReport {
@@ -71,6 +72,10 @@ class Towers {
   // What the last step did; waits for it. Reports the first step with a value that is not finite
   // and keeps reporting it.
   virtual const StepReport& report() = 0;
+
+  // Whether a value that is not finite has been seen; does not wait, so a backend that runs ahead of
+  // the host may say so some steps late (good_steps tells which step it was).
+  virtual bool diverged() = 0;
 
   // Flat buffers in the layout of VariableLayout (layout.size() values); padding is written as 0.
   virtual void read_variables(std::span<float> out) = 0;

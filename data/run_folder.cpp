@@ -135,24 +135,26 @@ std::string plural(std::size_t n) {
 
 }  // namespace
 
-RunFolder::RunFolder(const std::filesystem::path& dir, Mode mode) : dir_(dir) {
+RunFolder::RunFolder(const std::filesystem::path& dir, Mode mode) : dir_(dir), mode_(mode) {
   refuse_protected(dir);
   make_folder(dir);
   if (mode == Mode::fresh) refuse_foreign(dir, list(dir).foreign);
   FileDescriptor held = lock(dir);
   try {
     require_writable_folder(dir);
-    const Content content = list(dir);
-    remove(content.temporary);
-    if (mode != Mode::resume) remove(content.own);
-    const std::size_t deleted = mode == Mode::resume ? 0 : content.own.size();
-    if (deleted != 0)
-      notice_ = "deleted " + plural(deleted) + " of a former run in " + dir.string();
   } catch (const Error&) {
     ::unlink((dir / kLockFile).c_str());
     throw;
   }
   lock_fd_ = held.release();
+}
+
+void RunFolder::clear() {
+  const Content content = list(dir_);
+  remove(content.temporary);
+  if (mode_ == Mode::resume || content.own.empty()) return;
+  remove(content.own);
+  notice_ = "deleted " + plural(content.own.size()) + " of a former run in " + dir_.string();
 }
 
 RunFolder::~RunFolder() {

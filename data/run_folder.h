@@ -12,11 +12,9 @@ class RunFolder {
  public:
   enum class Mode { fresh, overwrite, resume };
 
-  // fresh: deletes a former run's own files (event files, model.ckpt-*, checkpoint, flags.txt,
-  // lock, and temporary files of the same); foreign files: an Error that names one of them,
-  // --overwrite,
-  // --resume and another folder. overwrite: the same beside foreign files, which stay.
-  // resume: deletes leftover temporary files alone; foreign files are welcome.
+  // Checks and locks, and deletes nothing: what fails between here and clear() loses nothing.
+  // fresh: a foreign file is an Error that names it, --overwrite, --resume and another folder.
+  // overwrite, resume: foreign files are welcome.
   // `/` and the home folder are always refused. A folder locked by a live run is an Error naming
   // its pid. A folder that can't be made or written is an Error with path and reason.
   RunFolder(const std::filesystem::path& dir, Mode mode);
@@ -35,6 +33,7 @@ class RunFolder {
 
  private:
   std::filesystem::path dir_;
+  Mode mode_;
   std::string notice_;
   int lock_fd_ = -1;
 };

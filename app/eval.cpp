@@ -1,0 +1,109 @@
+// `towers eval`: precision @ 1 of the newest checkpoint, once or again for each new one.
+
+#include <cmath>
+
+#include "app/commands.h"
+#include "app/evaluation.h"
+#include "app/setup.h"
+#include "app/signals.h"
+#include "cli/console.h"
+#include "core/error.h"
+#include "core/models/cifar10.h"
+#include "data/checkpoint.h"
+#include "data/event_file.h"
+#include "data/model_checkpoint.h"
+#include "data/run_folder.h"
+
+namespace towers::app {
+namespace {
+
+data::Split parse_split(const std::string& eval_data) {
+  return eval_data == "test" ? data::Split::test : data::Split::train;
+}
+
+std::int64_t checked_examples(const cli::EvalOptions& options, const data::Dataset& dataset) {
+  const std::int64_t available = static_cast<std::int64_t>(dataset.size());
+  if (options.num_examples > available)
+    throw UsageError("--num_examples=" + std::to_string(options.num_examples) +
+                     ": --eval_data=" + options.eval_data + " has " + std::to_string(available) +
+                     " examples, each counted once");
+  return options.num_examples;
+}
+
+class Evaluator {
+ public:
+  explicit Evaluator(const cli::EvalOptions& options)
+      : options_(options),
+        net_(cifar10_net()),
+        layout_(net_),
+        backend_(make_backend(options)),
+        dataset_(load_dataset(options, parse_split(options.eval_data))),
+        examples_(checked_examples(options, dataset_)),
+        evaluation_(*backend_, net_, dataset_, options.batch_size,
+                    parse_precision(options.precision)),
+        events_(options.eval_dir),
+        variables_(layout_.size()) {}
+
+  // Evaluates the checkpoint; false when a signal came in between.
+  bool evaluate(const std::filesystem::path& prefix) {
+    const data::CheckpointReader reader(prefix);
+    if (options_.raw_weights)
+      data::restore_variables(reader, layout_, variables_);
+    else
+      data::restore_averages(reader, layout_, variables_);
+    const std::int64_t step = data::restore_global_step(reader);
+    const Precision1 result =
+        evaluation_.run(variables_, examples_, [] { return SignalGuard::received() != 0; });
+    if (result.examples < examples_) return false;
+    cli::log_info("evaluated " + prefix.string() + " (global_step " + std::to_string(step) + "): " +
+                  std::to_string(result.right) + " of " + std::to_string(result.examples) + " right");
+    cli::print_line(
+        cli::precision_line(std::chrono::system_clock::now(), result.precision()));
+    events_.begin_summary(step);
+    events_.scalar("Precision @ 1", static_cast<float>(result.precision()));
+    events_.end_summary();
+    events_.flush();
+    return true;
+  }
+
+ private:
+  const cli::EvalOptions& options_;
+  Net net_;
+  VariableLayout layout_;
+  std::unique_ptr<Backend> backend_;
+  data::Dataset dataset_;
+  std::int64_t examples_;
+  Evaluation evaluation_;
+  data::EventFileWriter events_;
+  std::vector<float> variables_;
+};
+
+}  // namespace
+
+int run_eval(const cli::EvalOptions& options) {
+  const std::string none = "No checkpoint file found";
+  if (options.run_once && data::read_checkpoint_state(options.checkpoint_dir).latest.empty())
+    throw Error(none + " in " + options.checkpoint_dir +
+                "; train first, or give the folder with --checkpoint_dir");
+  data::require_writable_folder(options.eval_dir);
+  Evaluator evaluator(options);
+  SignalGuard signals;
+  std::filesystem::path last;
+  std::string last_warning;
+  while (SignalGuard::received() == 0) {
+    const data::CheckpointState state = data::read_checkpoint_state(options.checkpoint_dir);
+    if (!state.warning.empty() && state.warning != last_warning) cli::log_warning(state.warning);
+    last_warning = state.warning;
+    if (state.latest.empty()) {
+      cli::log_info(none + " in " + options.checkpoint_dir);
+    } else if (state.latest != last) {
+      if (!evaluator.evaluate(state.latest)) break;
+      last = state.latest;
+    }
+    if (options.run_once) break;
+    SignalGuard::sleep_for(std::chrono::duration<double>(options.eval_interval_secs));
+  }
+  return exit_code_of(SignalGuard::received());
+}
+
+}  // namespace towers::app

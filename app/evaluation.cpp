@@ -1,0 +1,52 @@
+#include "app/evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/evaluation_input.h"
+
+namespace towers::app {
+namespace {
+
+bool in_top_1(std::span<const float> logits, int label) {
+  const float mine = logits[static_cast<std::size_t>(label)];
+  return std::all_of(logits.begin(), logits.end(),
+                     [mine](float other) { return std::isfinite(other) && !(other > mine); });
+}
+
+}  // namespace
+
+Evaluation::Evaluation(Backend& backend, const Net& net, const data::Dataset& dataset, int batch_size,
+                       Precision precision)
+    : dataset_(dataset),
+      batch_size_(batch_size),
+      classes_(net.classes),
+      inference_(backend.compile_inference(net, batch_size, precision, 0)),
+      images_(backend.allocate(static_cast<std::size_t>(batch_size) * net.input.size() *
+                               sizeof(float))),
+      labels_(backend.allocate(static_cast<std::size_t>(batch_size) * sizeof(std::int32_t))),
+      logits_(static_cast<std::size_t>(batch_size) * static_cast<std::size_t>(net.classes)) {}
+
+Precision1 Evaluation::run(std::span<const float> variables, std::int64_t examples,
+                           const std::function<bool()>& stop) {
+  inference_->write_variables(variables);
+  float* images = static_cast<float*>(images_.get());
+  std::int32_t* labels = static_cast<std::int32_t*>(labels_.get());
+  const std::size_t classes = static_cast<std::size_t>(classes_);
+  Precision1 result;
+  while (result.examples < examples && !stop()) {
+    const int count =
+        static_cast<int>(std::min<std::int64_t>(batch_size_, examples - result.examples));
+    data::fill_evaluation_batch(dataset_, static_cast<std::size_t>(result.examples), count, images,
+                                labels);
+    inference_->logits({images, labels, count}, logits_);
+    for (int i = 0; i < count; ++i) {
+      const std::span<const float> row(&logits_[static_cast<std::size_t>(i) * classes], classes);
+      if (in_top_1(row, labels[i])) ++result.right;
+    }
+    result.examples += count;
+  }
+  return result;
+}
+
+}  // namespace towers::app

@@ -1,0 +1,83 @@
+#include "app/setup.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "cli/console.h"
+#include "core/error.h"
+#include "cpu/backend.h"
+#include "data/cifar10_archive.h"
+
+namespace towers::app {
+namespace {
+
+bool nvidia_device_present() {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible != nullptr && (*visible == '\0' || *visible == '-')) return false;
+  return std::filesystem::exists("/dev/nvidia0") || std::filesystem::exists("/dev/dxg");
+}
+
+void show_download(const data::Progress& p, cli::ProgressLine& line) {
+  const double fraction =
+      p.total == 0 ? 0 : static_cast<double>(p.done) / static_cast<double>(p.total);
+  char percent[32];
+  std::snprintf(percent, sizeof percent, "%.1f%%", 100 * fraction);
+  std::string text = ">> Downloading " + p.file + " " +
+                     (p.total == 0 ? cli::human_bytes(p.done) : std::string(percent));
+  if (p.bytes_per_second > 0)
+    text += "  " + cli::human_bytes(static_cast<std::uint64_t>(p.bytes_per_second)) + "/s";
+  if (p.total != 0 && p.bytes_per_second > 0)
+    text += ", " + cli::human_duration(p.seconds_left) + " left";
+  line.update(text, fraction);
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const cli::CommonOptions& options) {
+  const std::string built = "this build has no CUDA backend";
+  if (options.device == "gpu")
+    throw Error("--device=gpu: " + built + "; train on the CPU with --device=cpu");
+  if (options.device == "auto" && nvidia_device_present())
+    throw Error("an NVIDIA device is present but " + built +
+                "; give --device=cpu to train on the CPU");
+  return cpu::make_backend({.threads = options.compute_threads,
+                            .devices = options.cpu_devices,
+                            .simd = options.simd});
+}
+
+std::string version_text() {
+  std::string text = "towers " TOWERS_VERSION "\n";
+  text += "compiler: " TOWERS_COMPILER ", " TOWERS_BUILD_TYPE "\n";
+  text += "backends: " + cpu::make_backend({})->description() + "; CUDA: not compiled in";
+  return text;
+}
+
+Precision parse_precision(const std::string& name) {
+  for (Precision p : {Precision::fp32, Precision::bf16, Precision::fp16, Precision::fp64})
+    if (to_string(p) == name) return p;
+  throw UsageError("--precision=" + name + ": give fp32, bf16, fp16 or fp64");
+}
+
+void obtain_cifar10(const cli::CommonOptions& options) {
+  cli::ProgressLine line;
+  data::DownloadOptions download;
+  download.url = options.data_url;
+  download.sha256 = options.data_sha256;
+  download.allow_network = options.download;
+  if (!options.quiet)
+    download.progress = [&line](const data::Progress& p) { show_download(p, line); };
+  download.message = [&line](const std::string& text) {
+    line.finish();
+    cli::log_info(text);
+  };
+  data::ensure_cifar10(options.data_dir, download);
+}
+
+data::Dataset load_dataset(const cli::CommonOptions& options, data::Split split) {
+  if (options.dataset == "synthetic") return data::make_synthetic(split);
+  obtain_cifar10(options);
+  return data::load_cifar10(options.data_dir, split);
+}
+
+}  // namespace towers::app

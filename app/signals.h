@@ -1,0 +1,26 @@
+#pragma once
+// SIGINT, SIGTERM and SIGUSR1 ask a loop to save and end.
+
+#include <chrono>
+
+namespace towers::app {
+
+// Takes the signals over for its lifetime. A second SIGINT or SIGTERM ends the process at once: files
+// are written whole or not at all, so the previous checkpoint stays.
+class SignalGuard {
+ public:
+  SignalGuard();
+  ~SignalGuard();
+  SignalGuard(const SignalGuard&) = delete;
+  SignalGuard& operator=(const SignalGuard&) = delete;
+
+  // The signal that asked for the end, or 0.
+  static int received();
+  // Sleeps; returns early when a signal arrives.
+  static void sleep_for(std::chrono::duration<double> time);
+};
+
+// 130 for SIGINT, 143 for SIGTERM, 0 for SIGUSR1 and for no signal.
+int exit_code_of(int signal);
+
+}  // namespace towers::app

@@ -1,0 +1,74 @@
+#include "app/start_table.h"
+
+#include <cstdio>
+
+#include "cli/console.h"
+
+namespace towers::app {
+namespace {
+
+std::string short_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
+std::string devices_text(const StartTable& t) {
+  std::string names;
+  for (const Device& d : t.backend.devices()) names += " " + short_name(d);
+  std::string text = t.backend.description() + ":" + names;
+  if (t.placement.shared)
+    text += " (" + shared_devices_line(t.options.num_gpus, t.backend.devices().size()) + ")";
+  return text;
+}
+
+const char* operation_name(const Layer& layer) {
+  static constexpr const char* kNames[] = {"Conv2D", "MaxPool", "LRN", "MatMul",
+                                           "SparseSoftmaxCrossEntropyWithLogits"};
+  return kNames[layer.op.index()];
+}
+
+}  // namespace
+
+std::string to_text(const StartTable& t) {
+  const cli::TrainOptions& o = t.options;
+  const std::int64_t global_batch = static_cast<std::int64_t>(o.batch_size) * o.num_gpus;
+  std::string rate = short_number(o.learning_rate) + ", x " + short_number(o.learning_rate_decay) +
+                     " every " + std::to_string(t.schedule.decay_steps) + " steps (" +
+                     short_number(o.epochs_per_decay) + " epochs by " + o.decay_by + ")";
+  std::string checkpoints =
+      o.checkpoint_every > 0 ? "every " + std::to_string(o.checkpoint_every) + " steps" : "at the end";
+  checkpoints += o.max_to_keep > 0 ? ", newest " + std::to_string(o.max_to_keep) + " kept" : ", all kept";
+  return cli::table({
+      {"devices", devices_text(t)},
+      {"batch", std::to_string(o.batch_size) + " x " + std::to_string(o.num_gpus) + " = " +
+                    std::to_string(global_batch) + " (per tower x towers)"},
+      {"precision", o.precision},
+      {"data", t.data},
+      {"seed", std::to_string(t.seed)},
+      {"input threads", std::to_string(t.input_threads)},
+      {"steps", std::to_string(t.first_step) + " to " + std::to_string(o.max_steps)},
+      {"learning rate", rate},
+      {"train_dir", t.train_dir},
+      {"checkpoints", checkpoints},
+      {"summaries", o.summary_every > 0 ? "every " + std::to_string(o.summary_every) + " steps"
+                                        : std::string("none")},
+  });
+}
+
+std::string shared_devices_line(int towers, std::size_t devices) {
+  return std::to_string(towers) + " towers on " + std::to_string(devices) +
+         (devices == 1 ? " device" : " devices");
+}
+
+std::vector<std::string> placement_lines(const Net& net,
+                                         const std::vector<std::string>& device_of_tower) {
+  std::vector<std::string> lines;
+  for (std::size_t t = 0; t < device_of_tower.size(); ++t)
+    for (const Layer& layer : net.layers)
+      lines.push_back("tower_" + std::to_string(t) + "/" + layer.name + ": (" + operation_name(layer) +
+                      "): " + device_of_tower[t]);
+  return lines;
+}
+
+}  // namespace towers::app

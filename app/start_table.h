@@ -1,0 +1,38 @@
+#pragma once
+// What the start of a run tells: the table of what will run where, and the placement of layers.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "core/backend.h"
+#include "core/device.h"
+#include "core/net.h"
+#include "core/schedule.h"
+
+namespace towers::app {
+
+struct StartTable {
+  const cli::TrainOptions& options;
+  const Backend& backend;
+  const Placement& placement;
+  const Schedule& schedule;
+  std::string data;
+  std::uint64_t seed;
+  int input_threads;
+  std::int64_t first_step;
+  std::string train_dir;
+};
+
+std::string to_text(const StartTable& table);
+
+// "4 towers on 1 device"
+std::string shared_devices_line(int towers, std::size_t devices);
+
+// "tower_0/conv1: (Conv2D): /job:localhost/replica:0/task:0/device:CPU:0", each layer of each tower once.
+std::vector<std::string> placement_lines(const Net& net,
+                                         const std::vector<std::string>& device_of_tower);
+
+}  // namespace towers::app

@@ -1,0 +1,50 @@
+#pragma once
+// Where the time of a run goes: phases of the step, and the rate between two step lines.
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace towers::app {
+
+enum class Phase { input, compute, averaging, summaries, saving, evaluation, count };
+
+class StepClock {
+ public:
+  StepClock();
+
+  // Adds the time since the last lap (or construction, or resume) to `phase`.
+  void lap(Phase phase);
+  // Counts one step of `examples` examples.
+  void step_done(std::int64_t examples);
+
+  struct Rate {
+    double examples_per_second = 0;
+    double seconds_per_step = 0;
+  };
+  // Over all steps since the last call.
+  Rate rate_since_last_display();
+
+  double seconds() const;  // since construction
+  std::int64_t steps() const { return steps_; }
+  std::int64_t examples() const { return examples_; }
+  double seconds_in(Phase phase) const { return phases_[static_cast<std::size_t>(phase)]; }
+  // Rates of the intervals between displays, the first one (start-up) left out where there are more.
+  const std::vector<double>& rates() const { return rates_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_, last_lap_, last_display_;
+  std::array<double, static_cast<std::size_t>(Phase::count)> phases_{};
+  std::int64_t steps_ = 0, examples_ = 0, displayed_steps_ = 0, displayed_examples_ = 0;
+  std::vector<double> rates_;
+};
+
+// The closing table of a run: steps, examples, time, rate and its spread, where the time went and
+// what limits the rate.
+// `epochs`: passes over the training set so far, earlier runs included.
+std::string final_summary(const StepClock& clock, double epochs);
+
+}  // namespace towers::app

@@ -1,0 +1,137 @@
+// `towers train`: the multi-tower training loop.
+
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+#include "app/commands.h"
+#include "app/signals.h"
+#include "app/step_clock.h"
+#include "app/summaries.h"
+#include "app/training_run.h"
+#include "cli/console.h"
+#include "core/error.h"
+
+namespace towers::app {
+namespace {
+
+// A full disk costs summaries, not the run.
+template <class Write>
+void try_events(const Write& write) {
+  try {
+    write();
+  } catch (const Error& error) {
+    cli::log_warning(error.what());
+  }
+}
+
+[[noreturn]] void stop_diverged(TrainingRun& run) {
+  const NonFinite bad = run.towers().report().non_finite.value_or(NonFinite{});
+  std::string message = "Model diverged with loss = NaN: step " +
+                        std::to_string(run.first_step() + bad.good_steps);
+  if (bad.tower >= 0) message += ", tower " + std::to_string(bad.tower);
+  message += ", " + (bad.what.empty() ? std::string("the loss") : bad.what) + " is not finite; ";
+  try_events([&] { run.events().flush(); });
+  const std::string save_error = run.finish_saving();
+  if (!save_error.empty()) cli::log_error(save_error);
+  const std::string last = run.last_checkpoint();
+  throw Error(message + (last.empty() ? "no checkpoint was saved before it"
+                                      : "the last good checkpoint is " + last) +
+              "; try a lower --learning_rate");
+}
+
+void display(TrainingRun& run, std::int64_t step, StepClock& clock) {
+  const Losses mean = mean_losses(run.towers().report().towers);
+  const StepClock::Rate rate = clock.rate_since_last_display();
+  cli::print_line(cli::step_line(std::chrono::system_clock::now(), step, mean.total,
+                                 rate.examples_per_second,
+                                 rate.seconds_per_step / run.options().num_gpus));
+}
+
+void evaluate(TrainingRun& run, std::int64_t step) {
+  const Precision1 result = run.evaluate();
+  if (result.examples == 0) return;
+  cli::print_line(cli::precision_line(std::chrono::system_clock::now(), result.precision()));
+  try_events([&] {
+    run.events().begin_summary(step);
+    run.events().scalar("Precision @ 1", static_cast<float>(result.precision()));
+    run.events().end_summary();
+  });
+}
+
+// For a line that can be pasted into a shell.
+std::string shell_quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
+
+// Trains from first_step to max_steps, or until a signal, the time limit, or nobody reads
+// stdout any more; returns the last step made.
+std::int64_t train_loop(TrainingRun& run, StepClock& clock) {
+  const cli::TrainOptions& options = run.options();
+  Towers& towers = run.towers();
+  Summaries summaries(run.net(), run.layout());
+  std::vector<Batch> batches(static_cast<std::size_t>(options.num_gpus));
+
+  std::int64_t step = run.first_step();
+  for (;; ++step) {
+    const bool summarize = due(step, options.summary_every);
+    for (Batch& batch : batches) batch = run.pipeline().next();
+    clock.lap(Phase::input);
+
+    const float rate = learning_rate(run.schedule(), step);
+    towers.compute_gradients(batches, summarize);
+    clock.lap(Phase::compute);
+    towers.average_gradients();
+    towers.apply_gradients(rate, moving_average_decay(run.schedule(), step + 1));
+    clock.lap(Phase::averaging);
+    for (std::size_t t = 0; t < batches.size(); ++t) run.pipeline().release();
+    if (towers.diverged()) stop_diverged(run);
+    clock.step_done(run.examples_per_step());
+
+    if (due(step, options.display_every)) display(run, step, clock);
+    if (summarize)
+      try_events([&] { summaries.write(run.events(), step, towers, towers.report().towers, rate); });
+    clock.lap(Phase::summaries);
+    if (due(step, options.eval_every) && step > 0) evaluate(run, step);
+    clock.lap(Phase::evaluation);
+
+    const bool out_of_time = options.max_seconds > 0 && clock.seconds() >= options.max_seconds;
+    const bool last = step + 1 >= options.max_steps || out_of_time ||
+                      SignalGuard::received() != 0 || cli::stdout_closed();
+    if (last || due(step, options.checkpoint_every)) run.save(step);
+    clock.lap(Phase::saving);
+    if (last) return step;
+  }
+}
+
+}  // namespace
+
+int run_train(const cli::TrainOptions& options, const cli::Parsed& parsed) {
+  TrainingRun run(options, parsed);
+  if (run.finished()) {
+    cli::log_info("nothing to do: " + std::to_string(run.first_step()) +
+                  " steps are made and --max_steps=" + std::to_string(options.max_steps));
+    return 0;
+  }
+  run.start();
+  SignalGuard signals;
+  StepClock clock;
+  const std::int64_t last_step = train_loop(run, clock);
+  const std::string save_error = run.finish_saving();
+  clock.lap(Phase::saving);
+  try_events([&] { run.events().flush(); });
+
+  if (!options.quiet) cli::print_line(final_summary(clock, run.epochs_after(last_step)));
+  if (!save_error.empty()) throw Error(save_error);
+  if (last_step + 1 < options.max_steps)
+    cli::log_info("stopped after step " + std::to_string(last_step) + "; resume with: towers train " +
+                  "--flagfile=" + shell_quoted((run.folder().path() / "flags.txt").string()) +
+                  " --resume");
+  return exit_code_of(SignalGuard::received());
+}
+
+}  // namespace towers::app

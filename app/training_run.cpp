@@ -1,0 +1,229 @@
+#include "app/training_run.h"
+
+#include <algorithm>
+#include <random>
+
+#include "app/setup.h"
+#include "app/signals.h"
+#include "app/start_table.h"
+#include "cli/console.h"
+#include "core/error.h"
+#include "core/models/cifar10.h"
+#include "data/checkpoint.h"
+#include "data/model_checkpoint.h"
+
+namespace towers::app {
+namespace {
+
+Schedule schedule_of(const cli::TrainOptions& o) {
+  const std::int64_t examples_per_step =
+      o.decay_by == "examples" ? static_cast<std::int64_t>(o.batch_size) * o.num_gpus : o.batch_size;
+  return {.learning_rate = static_cast<float>(o.learning_rate),
+          .learning_rate_decay = static_cast<float>(o.learning_rate_decay),
+          .decay_steps = decay_steps(data::kTrainExamples, examples_per_step, o.epochs_per_decay),
+          .moving_average_decay = static_cast<float>(o.moving_average_decay)};
+}
+
+data::RunFolder::Mode mode_of(const cli::TrainOptions& o) {
+  if (o.resume) return data::RunFolder::Mode::resume;
+  return o.overwrite ? data::RunFolder::Mode::overwrite : data::RunFolder::Mode::fresh;
+}
+
+std::string checkpoint_name(std::int64_t step) {
+  return data::checkpoint_prefix({}, step).filename().string();
+}
+
+void say_failed_save(const std::string& error) {
+  if (!error.empty()) cli::log_error(error + "; training goes on to the next save");
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& parsed)
+    : options_(options),
+      flagfile_(parsed.flagfile),
+      net_(cifar10_net(options.weight_decay)),
+      layout_(net_),
+      schedule_(schedule_of(options)),
+      backend_(make_backend(options)),
+      placement_(place_towers(options.num_gpus, backend_->devices(), options.allow_soft_placement)),
+      variables_(layout_.size()),
+      averages_(layout_.size()) {
+  folder_ = std::make_unique<data::RunFolder>(options.train_dir, mode_of(options));
+  if (options.resume) state_ = read_run_state(folder_->path());
+  choose_seed();
+  restore();
+  if (finished()) return;
+  check_space();
+  dataset_ = load_dataset(options, data::Split::train);
+  if (options.eval_every > 0) test_set_ = load_dataset(options, data::Split::test);
+  towers_ = backend_->compile(net_, {.batch_size = options.batch_size,
+                                     .precision = parse_precision(options.precision),
+                                     .device_of_tower = placement_.device_of_tower,
+                                     .deterministic = options.deterministic,
+                                     .convolution = options.convolution});
+  towers_->write_variables(variables_, averages_);
+}
+
+void TrainingRun::choose_seed() {
+  if (options_.seed) {
+    seed_ = *options_.seed;
+  } else if (const auto stored = state_.flag("seed")) {
+    seed_ = std::stoull(*stored);
+  } else {
+    std::random_device random;
+    seed_ = (static_cast<std::uint64_t>(random()) << 32 | random()) >> 11;  // short enough to retype
+  }
+  flagfile_ = cli::with_flag(flagfile_, "seed", std::to_string(seed_));
+}
+
+void TrainingRun::restore() {
+  saver_ = std::make_unique<data::CheckpointSaver>(folder_->path(), options_.max_to_keep);
+  data::CheckpointState found;
+  if (options_.resume) found = data::read_checkpoint_state(folder_->path());
+  if (!found.warning.empty()) cli::log_warning(found.warning);
+  if (!found.latest.empty()) {
+    const data::CheckpointReader reader(found.latest);
+    data::restore_variables(reader, layout_, variables_);
+    data::restore_averages(reader, layout_, averages_);
+    first_step_ = data::restore_global_step(reader);
+    const auto position = state_.position.find(found.latest.filename().string());
+    first_position_ = position != state_.position.end()
+                          ? position->second
+                          : static_cast<std::uint64_t>(first_step_ * examples_per_step());
+    cli::log_info("resuming from " + found.latest.string() + " at step " +
+                  std::to_string(first_step_));
+    say_changed_flags();
+    return;
+  }
+  if (options_.resume)
+    cli::log_info(folder_->path().string() + " holds no checkpoint: starting at step 0");
+  state_ = {};
+  if (options_.init_from.empty()) {
+    initialize_variables(layout_, seed_, variables_);
+  } else {
+    const data::CheckpointReader reader(options_.init_from);
+    data::restore_variables(reader, layout_, variables_);
+    cli::log_info("variables from " + options_.init_from + ", step 0");
+  }
+  averages_ = variables_;
+}
+
+void TrainingRun::say_changed_flags() const {
+  RunState now;
+  now.flagfile = flagfile_;
+  std::string changed;
+  for (const char* name :
+       {"batch_size", "num_gpus", "seed", "dataset", "precision", "learning_rate",
+        "learning_rate_decay", "epochs_per_decay", "moving_average_decay", "weight_decay", "decay_by",
+        "convolution"}) {
+    const auto before = state_.flag(name), after = now.flag(name);
+    if (before && after && *before != *after)
+      changed += std::string(changed.empty() ? "" : ", ") + "--" + name + "=" + *after + " (was " +
+                 *before + ")";
+  }
+  if (!changed.empty()) cli::log_warning("resuming with other flags than before: " + changed);
+}
+
+void TrainingRun::check_space() const {
+  // Values and their averages; one more than is kept, since the oldest goes after the newest is there.
+  const std::uint64_t bytes = 2 * sizeof(float) * layout_.trainable_values() + 4096;
+  const std::int64_t every = options_.checkpoint_every;
+  const std::int64_t saves =
+      1 + (every > 0 ? (options_.max_steps - first_step_ + every - 1) / every : 0);
+  const std::int64_t kept = options_.max_to_keep == 0
+                                ? saves
+                                : std::min<std::int64_t>(saves, options_.max_to_keep + 1);
+  const std::uint64_t needed = bytes * static_cast<std::uint64_t>(kept);
+  const std::uint64_t free = data::free_bytes(folder_->path());
+  if (needed > free)
+    throw Error("--train_dir=" + folder_->path().string() + ": " + std::to_string(kept) +
+                " checkpoints need " + cli::human_bytes(needed) + " but " + cli::human_bytes(free) +
+                " are free; make room, or lower --max_to_keep");
+}
+
+void TrainingRun::start() {
+  folder_->clear();
+  if (!folder_->notice().empty()) cli::log_info(folder_->notice());
+  events_ = std::make_unique<data::EventFileWriter>(folder_->path());
+  std::vector<std::string> device_names;
+  for (int device : placement_.device_of_tower)
+    device_names.push_back(full_name(backend_->devices()[static_cast<std::size_t>(device)]));
+  events_->add_graph(data::graph_def(net_, device_names, options_.batch_size));
+  if (first_step_ > 0) events_->add_session_start(first_step_);
+
+  input_threads_ = options_.input_threads.value_or(1);
+  pipeline_ = std::make_unique<data::Pipeline>(
+      dataset_,
+      data::PipelineOptions{.batch_size = options_.batch_size,
+                            .capacity = 2 * options_.num_gpus,
+                            .threads = input_threads_,
+                            .seed = seed_,
+                            .first_position = first_position_},
+      [this](std::size_t bytes) { return backend_->allocate(bytes); });
+
+  if (!options_.quiet) {
+    const StartTable table{.options = options_,
+                           .backend = *backend_,
+                           .placement = placement_,
+                           .schedule = schedule_,
+                           .data = dataset_.description,
+                           .seed = seed_,
+                           .input_threads = input_threads_,
+                           .first_step = first_step_,
+                           .train_dir = folder_->path().string()};
+    cli::print_line(to_text(table));
+  }
+  if (placement_.shared)
+    cli::log_info(shared_devices_line(options_.num_gpus, backend_->devices().size()));
+  if (options_.log_device_placement)
+    for (const std::string& line : placement_lines(net_, device_names)) cli::log_info(line);
+  cli::log_info("Filling queue with 20000 CIFAR images before starting to train. "
+                "This will take a few minutes.");
+  for (int t = 0; t < options_.num_gpus; ++t) cli::log_info("running: tower_" + std::to_string(t));
+}
+
+std::uint64_t TrainingRun::position_after(std::int64_t step) const {
+  return first_position_ + static_cast<std::uint64_t>((step + 1 - first_step_) * examples_per_step());
+}
+
+double TrainingRun::epochs_after(std::int64_t step) const {
+  return static_cast<double>(position_after(step)) / data::kTrainExamples;
+}
+
+void TrainingRun::save(std::int64_t step) {
+  if (step == saved_step_) return;
+  towers_->read_variables(variables_);
+  towers_->read_moving_averages(averages_);
+  const float global_step = static_cast<float>(step + 1);
+  write_state(step);
+  say_failed_save(
+      saver_->save(step, data::model_tensors(layout_, variables_, averages_, global_step)));
+  saved_step_ = step;
+}
+
+void TrainingRun::write_state(std::int64_t step) {
+  state_.flagfile = flagfile_;
+  state_.position[checkpoint_name(step)] = position_after(step);
+  // Positions of checkpoints that are gone would add up over a long run.
+  std::erase_if(state_.position, [&](const auto& entry) {
+    return entry.first != checkpoint_name(step) &&
+           !std::filesystem::exists(folder_->path() / (entry.first + ".index"));
+  });
+  try {
+    data::write_file_atomically(folder_->path() / "flags.txt", to_text(state_));
+  } catch (const Error& error) {
+    say_failed_save(error.what());
+  }
+}
+
+Precision1 TrainingRun::evaluate() {
+  if (!evaluation_)
+    evaluation_ = std::make_unique<Evaluation>(*backend_, net_, test_set_, options_.batch_size,
+                                               parse_precision(options_.precision));
+  towers_->read_moving_averages(averages_);
+  return evaluation_->run(averages_, static_cast<std::int64_t>(test_set_.size()),
+                          [] { return SignalGuard::received() != 0; });
+}
+
+}  // namespace towers::app

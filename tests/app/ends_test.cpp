@@ -1,0 +1,111 @@
+// How a run ends: signals, limits, divergence, a closed stdout, a full disk, a bad command line.
+
+#include <catch2/catch.hpp>
+
+#include <signal.h>
+
+#include "data/checkpoint.h"
+#include "tests/app/quick_run.h"
+
+using namespace towers::test;
+namespace fs = std::filesystem;
+
+TEST_CASE("SIGINT, SIGTERM and SIGUSR1 save and end") {
+  struct Case {
+    int signal, exit_code;
+  };
+  for (const Case& c : {Case{SIGINT, 130}, Case{SIGTERM, 143}, Case{SIGUSR1, 0}}) {
+    INFO(c.signal);
+    TemporaryFolder folder;
+    Process run(quick_args(folder.path() / "run", 1000000));
+    REQUIRE(run.wait_for_output("step 10,"));
+    run.signal(c.signal);
+    const ProcessResult result = run.wait();
+    CHECK(result.exit_code == c.exit_code);
+    CHECK(contains(result.err, "resume with: "));
+    const fs::path latest = towers::data::read_checkpoint_state(folder.path() / "run").latest;
+    const towers::data::CheckpointReader reader(latest);
+    CHECK(reader.read_integer("global_step") > 10);
+    CHECK(contains(result.err, "stopped after step " +
+                                   std::to_string(reader.read_integer("global_step") - 1)));
+    CHECK_FALSE(fs::exists(folder.path() / "run/lock"));
+  }
+}
+
+TEST_CASE("a second signal leaves a whole checkpoint") {
+  TemporaryFolder folder;
+  Process run(quick_args(folder.path() / "run", 1000000, {"--checkpoint_every=1"}));
+  REQUIRE(run.wait_for_output("step 10,"));
+  run.signal(SIGINT);
+  run.signal(SIGINT);
+  CHECK(run.wait().exit_code == 130);
+  CHECK(quick_run(folder.path() / "run", 2, {"--resume"}).exit_code == 0);
+  const towers::data::CheckpointReader reader(
+      towers::data::read_checkpoint_state(folder.path() / "run").latest);
+  std::vector<float> weights(102400);
+  reader.read("conv2/weights", weights);
+}
+
+TEST_CASE("--max_seconds saves and ends with exit code 0") {
+  TemporaryFolder folder;
+  const ProcessResult run = quick_run(folder.path() / "run", 1000000, {"--max_seconds=0.3"});
+  CHECK(run.exit_code == 0);
+  CHECK(contains(run.err, "resume with: "));
+  CHECK_FALSE(towers::data::read_checkpoint_state(folder.path() / "run").latest.empty());
+}
+
+TEST_CASE("a diverged run names step, value and the last good checkpoint, and saves nothing more") {
+  TemporaryFolder folder;
+  const ProcessResult run = quick_run(
+      folder.path() / "run", 200, {"--learning_rate=1e12", "--checkpoint_every=1"});
+  CHECK(run.exit_code == 1);
+  CHECK(contains(run.err, "Model diverged with loss = NaN"));
+  CHECK(contains(run.err, "step "));
+  CHECK(contains(run.err, "model.ckpt-"));
+  CHECK(contains(run.err, "is not finite"));
+  const towers::data::CheckpointReader reader(
+      towers::data::read_checkpoint_state(folder.path() / "run").latest);
+  std::vector<float> weights(884736);
+  reader.read("local3/weights", weights);
+  for (float w : weights) REQUIRE(std::isfinite(w));
+}
+
+TEST_CASE("a closed stdout ends quietly") {
+  TemporaryFolder folder;
+  const ProcessResult run =
+      quick_run(folder.path() / "run", 15, {}, {.close_stdout_reader = true});
+  CHECK_FALSE(contains(run.err, "rror"));
+  CHECK(run.exit_code == 0);
+}
+
+TEST_CASE("a disk that is full is one clear line and exit code 1, and keeps what was saved") {
+  TemporaryFolder folder;
+  REQUIRE(quick_run(folder.path() / "run", 2).exit_code == 0);
+  const ProcessResult run = quick_run(folder.path() / "run", 4, {"--resume"},
+                                      {.file_size_limit = 1 << 20});
+  INFO(run.err);
+  CHECK(run.exit_code == 1);
+  CHECK(contains(run.err, "model.ckpt-3"));
+  CHECK(towers::data::read_checkpoint_state(folder.path() / "run").latest.filename() ==
+        "model.ckpt-1");
+  CHECK_FALSE(fs::exists(folder.path() / "run/model.ckpt-3.index"));
+}
+
+TEST_CASE("a misspelt flag ends with exit code 2, a suggestion, and nothing created") {
+  TemporaryFolder folder;
+  const ProcessResult run = quick_run(folder.path() / "run", 1, {"--bach_size=3"});
+  CHECK(run.exit_code == 2);
+  CHECK(contains(run.err, "--batch_size"));
+  CHECK(lines_of(run.err).size() == 1);
+  CHECK_FALSE(fs::exists(folder.path() / "run"));
+}
+
+TEST_CASE("--help and --version go to stdout") {
+  const ProcessResult help = towers({"--help"});
+  CHECK(help.exit_code == 0);
+  CHECK(contains(help.out, "--num_gpus"));
+  const ProcessResult version = towers({"--version"});
+  CHECK(version.exit_code == 0);
+  CHECK(contains(version.out, "towers "));
+  CHECK(version.err.empty());
+}

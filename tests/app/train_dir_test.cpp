@@ -1,0 +1,109 @@
+// Whose files are deleted, and who may write where.
+
+#include <catch2/catch.hpp>
+
+#include <unistd.h>
+
+#include "tests/app/quick_run.h"
+
+using namespace towers::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr uid_t kNobody = 65534;
+
+bool running_as_root() { return ::geteuid() == 0; }
+
+}  // namespace
+
+TEST_CASE("a new run deletes a former run's files and says so in one line") {
+  TemporaryFolder folder;
+  REQUIRE(quick_run(folder.path() / "run", 4).exit_code == 0);
+  const ProcessResult again = quick_run(folder.path() / "run", 1);
+  REQUIRE(again.exit_code == 0);
+  CHECK_FALSE(fs::exists(folder.path() / "run/model.ckpt-3.index"));
+  CHECK(fs::exists(folder.path() / "run/model.ckpt-0.index"));
+  CHECK(contains(again.err, "deleted"));
+}
+
+TEST_CASE("a folder with a foreign file is refused and keeps everything") {
+  TemporaryFolder folder;
+  REQUIRE(quick_run(folder.path() / "run", 4).exit_code == 0);
+  write_file(folder.path() / "run/keep.txt", "mine");
+  const ProcessResult refused = quick_run(folder.path() / "run", 1);
+  CHECK(refused.exit_code == 1);
+  CHECK(contains(refused.err, "keep.txt"));
+  CHECK(contains(refused.err, "--overwrite"));
+  CHECK(fs::exists(folder.path() / "run/model.ckpt-3.index"));
+  const ProcessResult overwritten = quick_run(folder.path() / "run", 1, {"--overwrite"});
+  CHECK(overwritten.exit_code == 0);
+  CHECK(read_file(folder.path() / "run/keep.txt") == "mine");
+  CHECK_FALSE(fs::exists(folder.path() / "run/model.ckpt-3.index"));
+}
+
+TEST_CASE("the root and the home folder are always refused") {
+  TemporaryFolder home;
+  write_file(home.path() / "letter.txt", "dear");
+  ProcessOptions at_home{.environment = {"HOME=" + home.path().string()}};
+  for (const std::string flag : {"--overwrite", "--nooverwrite"}) {
+    CHECK(quick_run("/", 1, {flag}).exit_code == 1);
+    CHECK(quick_run(home.path(), 1, {flag}, at_home).exit_code == 1);
+    CHECK(quick_run(home.path() / ".", 1, {flag}, at_home).exit_code == 1);
+  }
+  CHECK(fs::exists(home.path() / "letter.txt"));
+}
+
+TEST_CASE("what fails before step 1 deletes nothing") {
+  TemporaryFolder folder;
+  REQUIRE(quick_run(folder.path() / "run", 4).exit_code == 0);
+  const std::string train_dir = "--train_dir=" + (folder.path() / "run").string();
+  CHECK(towers({train_dir, "--data_dir=" + (folder.path() / "none").string(), "--nodownload"})
+            .exit_code == 1);
+  CHECK(towers({train_dir, "--dataset=synthetic", "--init_from=/nonexistent/model"}).exit_code == 1);
+  CHECK(towers({train_dir, "--dataset=synthetic", "--num_gpu=2"}).exit_code == 2);
+  CHECK(towers({train_dir, "--dataset=synthetic", "--device=cpu", "--precision=bf16"}).exit_code == 1);
+  CHECK(fs::exists(folder.path() / "run/model.ckpt-3.index"));
+}
+
+TEST_CASE("a second run in the same folder is refused and names the first") {
+  TemporaryFolder folder;
+  Process first(quick_args(folder.path() / "run", 1000000));
+  REQUIRE(first.wait_for_output("step 0,"));
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--resume"}}) {
+    const ProcessResult second = quick_run(folder.path() / "run", 1, more);
+    CHECK(second.exit_code == 1);
+    CHECK(contains(second.err, std::to_string(first.pid())));
+  }
+  first.signal(SIGTERM);
+  CHECK(first.wait().exit_code == 143);
+}
+
+TEST_CASE("an output folder of another user is an error with path and reason") {
+  if (!running_as_root()) return skip("needs root to become another user");
+  TemporaryFolder folder;
+  fs::permissions(folder.path(), fs::perms::owner_all | fs::perms::group_exec |
+                                     fs::perms::others_exec | fs::perms::others_read);
+  const ProcessOptions as_nobody{.environment = {"HOME=/nonexistent"}, .user = kNobody};
+  const ProcessResult train = quick_run(folder.path() / "run", 1, {}, as_nobody);
+  CHECK(train.exit_code == 1);
+  CHECK(contains(train.err, folder.path().string()));
+  CHECK(contains(train.err, "ermission denied"));
+  REQUIRE(quick_run(folder.path() / "mine", 1).exit_code == 0);
+  fs::permissions(folder.path() / "mine", fs::perms::others_read | fs::perms::others_exec,
+                  fs::perm_options::add);
+  const ProcessResult eval =
+      towers({"eval", "--dataset=synthetic", "--device=cpu", "--run_once",
+              "--checkpoint_dir=" + (folder.path() / "mine").string(),
+              "--eval_dir=" + (folder.path() / "eval").string()},
+             as_nobody);
+  CHECK(eval.exit_code == 1);
+  CHECK(contains(eval.err, (folder.path() / "eval").string()));
+}
+
+TEST_CASE("names with spaces and UTF-8 work") {
+  TemporaryFolder folder;
+  const fs::path odd = folder.path() / "été à Zürich \"x\"";
+  REQUIRE(quick_run(odd, 2).exit_code == 0);
+  CHECK(quick_run(odd, 3, {"--resume"}).exit_code == 0);
+}
