@@ -68,161 +68,164 @@ Flag only(std::string name, Group group, unsigned commands, Value value, std::st
   return {std::move(name), group, commands, commands, std::move(value), std::move(help)};
 }
 
-void add_data_flags(std::vector<Flag>& rows) {
+std::vector<Flag> data_flags() {
   using O = CommonOptions;
   const auto group = Group::data;
   const unsigned all = train_bit | eval_bit | download_bit;
-  rows.push_back(common("data_dir", group, all, folder(&O::data_dir),
-                        "holds cifar-10-batches-bin, or is that folder"));
-  rows.push_back(common("dataset", group, train_bit | eval_bit,
-                        choice(&O::dataset, {"cifar10", "synthetic"}),
-                        "real images, or computed ones that need no files"));
-  rows.push_back(
+  return {
+      common("data_dir", group, all, folder(&O::data_dir),
+             "holds cifar-10-batches-bin, or is that folder"),
+      common("dataset", group, train_bit | eval_bit, choice(&O::dataset, {"cifar10", "synthetic"}),
+             "real images, or computed ones that need no files"),
       common("download", group, all, boolean(&O::download),
-             "fetch what is missing; off: no network, print the address and the path instead"));
-  rows.push_back(common("data_url", group, all,
-                        with_default_text(text(&O::data_url, "URL",
-                                               "an address that begins with https://, http:// or "
-                                               "file://",
-                                               is_address),
-                                          "the official one"),
-                        "where the archive comes from"));
-  rows.push_back(common("data_sha256", group, all,
-                        text(&O::data_sha256, "HEX", "64 hexadecimal digits", is_sha256_or_empty),
-                        "digest of the archive at another address"));
-  rows.push_back(common("batch_size", group, train_bit | eval_bit, whole(&O::batch_size, 1, 65536),
-                        "examples per step in each tower"));
-  rows.push_back(
+             "fetch what is missing; off: no network, print the address and the path instead"),
+      common("data_url", group, all,
+             with_default_text(text(&O::data_url, "URL",
+                                    "an address that begins with https://, http:// or "
+                                    "file://",
+                                    is_address),
+                               "the official one"),
+             "where the archive comes from"),
+      common("data_sha256", group, all,
+             text(&O::data_sha256, "HEX", "64 hexadecimal digits", is_sha256_or_empty),
+             "digest of the archive at another address"),
+      common("batch_size", group, train_bit | eval_bit, whole(&O::batch_size, 1, 65536),
+             "examples per step in each tower"),
       common("input_threads", group, train_bit | eval_bit,
              with_default_text(whole(&O::input_threads, 0, 1024), "by the CPUs"),
-             "threads that prepare batches; 0: none, a batch is made when it is needed"));
+             "threads that prepare batches; 0: none, a batch is made when it is needed"),
+  };
 }
 
-void add_run_flags(std::vector<Flag>& rows) {
+std::vector<Flag> run_flags() {
   using O = TrainOptions;
   const auto group = Group::run;
-  rows.push_back(only("max_steps", group, train_bit, whole(&O::max_steps, std::int64_t{0}),
-                      "steps in all, those before a resume too"));
-  rows.push_back(only("max_seconds", group, train_bit, real(&O::max_seconds),
-                      "save and end after so many seconds; 0: no limit"));
-  rows.push_back(only("train_dir", group, train_bit, folder(&O::train_dir),
-                      "where checkpoints and events go; an earlier run's files there are deleted"));
-  rows.push_back(only("overwrite", group, train_bit, boolean(&O::overwrite),
-                      "start beside files of others, which stay"));
-  rows.push_back(only("resume", group, train_bit, boolean(&O::resume),
-                      "go on from the latest checkpoint of train_dir"));
-  rows.push_back(only("init_from", group, train_bit,
-                      text(&O::init_from, "CHECKPOINT", "the name of a checkpoint", anything),
-                      "start at step 0 with the variables of another run"));
-  rows.push_back(only("seed", group, train_bit,
-                      with_default_text(whole(&O::seed, std::uint64_t{0}), "random"),
-                      "equal seeds give equal runs"));
+  return {
+      only("max_steps", group, train_bit, whole(&O::max_steps, std::int64_t{0}),
+           "steps in all, those before a resume too"),
+      only("max_seconds", group, train_bit, real(&O::max_seconds),
+           "save and end after so many seconds; 0: no limit"),
+      only("train_dir", group, train_bit, folder(&O::train_dir),
+           "where checkpoints and events go; an earlier run's files there are deleted"),
+      only("overwrite", group, train_bit, boolean(&O::overwrite),
+           "start beside files of others, which stay"),
+      only("resume", group, train_bit, boolean(&O::resume),
+           "go on from the latest checkpoint of train_dir"),
+      only("init_from", group, train_bit,
+           text(&O::init_from, "CHECKPOINT", "the name of a checkpoint", anything),
+           "start at step 0 with the variables of another run"),
+      only("seed", group, train_bit, with_default_text(whole(&O::seed, std::uint64_t{0}), "random"),
+           "equal seeds give equal runs"),
+  };
 }
 
-void add_optimization_flags(std::vector<Flag>& rows) {
+std::vector<Flag> optimization_flags() {
   using O = TrainOptions;
   const auto group = Group::optimization;
   const RealRange fraction{0, 1, true};
   const RealRange positive{.lowest = 0, .lowest_allowed = false};
-  rows.push_back(only("learning_rate", group, train_bit, real(&O::learning_rate),
-                      "learning rate of the first steps"));
-  rows.push_back(only("learning_rate_decay", group, train_bit,
-                      real(&O::learning_rate_decay, fraction), "factor at each decay"));
-  rows.push_back(only("epochs_per_decay", group, train_bit, real(&O::epochs_per_decay, positive),
-                      "passes over the data between two decays"));
-  rows.push_back(
+  return {
+      only("learning_rate", group, train_bit, real(&O::learning_rate),
+           "learning rate of the first steps"),
+      only("learning_rate_decay", group, train_bit, real(&O::learning_rate_decay, fraction),
+           "factor at each decay"),
+      only("epochs_per_decay", group, train_bit, real(&O::epochs_per_decay, positive),
+           "passes over the data between two decays"),
       only("decay_by", group, train_bit, choice(&O::decay_by, {"steps", "examples"}),
-           "count epochs by one tower's steps, as TensorFlow does, or by the examples of all"));
-  rows.push_back(only("moving_average_decay", group, train_bit,
-                      real(&O::moving_average_decay, fraction),
-                      "of the averages of the variables, which eval uses"));
-  rows.push_back(only("weight_decay", group, train_bit, real(&O::weight_decay),
-                      "of the weights of local3 and local4"));
+           "count epochs by one tower's steps, as TensorFlow does, or by the examples of all"),
+      only("moving_average_decay", group, train_bit, real(&O::moving_average_decay, fraction),
+           "of the averages of the variables, which eval uses"),
+      only("weight_decay", group, train_bit, real(&O::weight_decay),
+           "of the weights of local3 and local4"),
+  };
 }
 
-void add_device_flags(std::vector<Flag>& rows) {
+std::vector<Flag> device_flags() {
   using O = CommonOptions;
   const auto group = Group::devices;
   const unsigned both = train_bit | eval_bit;
-  rows.push_back(only("num_gpus", group, train_bit, whole(&TrainOptions::num_gpus, 1, 1024),
-                      "number of towers"));
-  rows.push_back(common("device", group, both | devices_bit,
-                        choice(&O::device, {"auto", "cpu", "gpu"}),
-                        "auto takes GPUs where usable, else the CPU"));
-  rows.push_back(common("allow_soft_placement", group, train_bit, boolean(&O::allow_soft_placement),
-                        "let towers share a device where there are too few; off: an error"));
-  rows.push_back(common("log_device_placement", group, both, boolean(&O::log_device_placement),
-                        "print each layer and its device once"));
-  rows.push_back(common("precision", group, both,
-                        choice(&O::precision, {"fp32", "bf16", "fp16", "fp64"}),
-                        "of the arithmetic"));
-  rows.push_back(common("use_fp16", group, both, without_line(boolean(&O::use_fp16)),
-                        "the same as --precision=fp16"));
-  rows.push_back(common("compute_threads", group, both | devices_bit,
-                        with_default_text(whole(&O::compute_threads, 0, 4096), "0"),
-                        "of all CPU devices; 0: as many as allowed"));
-  rows.push_back(common("cpu_devices", group, both | devices_bit, whole(&O::cpu_devices, 1, 1024),
-                        "number of devices to split the CPU into"));
-  rows.push_back(common("simd", group, both | devices_bit,
-                        text(&O::simd, "TARGET", "auto or the name of a vector target", not_empty),
-                        "vector instructions of the CPU, by name"));
-  rows.push_back(
+  return {
+      only("num_gpus", group, train_bit, whole(&TrainOptions::num_gpus, 1, 1024),
+           "number of towers"),
+      common("device", group, both | devices_bit, choice(&O::device, {"auto", "cpu", "gpu"}),
+             "auto takes GPUs where usable, else the CPU"),
+      common("allow_soft_placement", group, train_bit, boolean(&O::allow_soft_placement),
+             "let towers share a device where there are too few; off: an error"),
+      common("log_device_placement", group, both, boolean(&O::log_device_placement),
+             "print each layer and its device once"),
+      common("precision", group, both, choice(&O::precision, {"fp32", "bf16", "fp16", "fp64"}),
+             "of the arithmetic"),
+      common("use_fp16", group, both, without_line(boolean(&O::use_fp16)),
+             "the same as --precision=fp16"),
+      common("compute_threads", group, both | devices_bit,
+             with_default_text(whole(&O::compute_threads, 0, 4096), "0"),
+             "of all CPU devices; 0: as many as allowed"),
+      common("cpu_devices", group, both | devices_bit, whole(&O::cpu_devices, 1, 1024),
+             "number of devices to split the CPU into"),
+      common("simd", group, both | devices_bit,
+             text(&O::simd, "TARGET", "auto or the name of a vector target", not_empty),
+             "vector instructions of the CPU, by name"),
       only("convolution", group, train_bit,
            choice(&TrainOptions::convolution, {"auto", "winograd4", "winograd2", "direct"}),
-           "on the CPU"));
-  rows.push_back(only("deterministic", group, train_bit, boolean(&TrainOptions::deterministic),
-                      "equal bytes from GPUs too; the CPU's always are"));
+           "on the CPU"),
+      only("deterministic", group, train_bit, boolean(&TrainOptions::deterministic),
+           "equal bytes from GPUs too; the CPU's always are"),
+  };
 }
 
-void add_output_flags(std::vector<Flag>& rows) {
+std::vector<Flag> output_flags() {
   using O = TrainOptions;
   const auto group = Group::output;
   const std::int64_t one = 1;
-  rows.push_back(only("display_every", group, train_bit, whole(&O::display_every, one),
-                      "steps from one line to the next"));
-  rows.push_back(only("summary_every", group, train_bit, whole(&O::summary_every, one),
-                      "steps between summaries for TensorBoard"));
-  rows.push_back(only("checkpoint_every", group, train_bit, whole(&O::checkpoint_every, one),
-                      "steps between checkpoints; the last is saved too"));
-  rows.push_back(only("max_to_keep", group, train_bit, whole(&O::max_to_keep, 0),
-                      "newest checkpoints to keep; 0: all"));
-  rows.push_back(only("eval_every", group, train_bit, whole(&O::eval_every, std::int64_t{0}),
-                      "steps between evaluations; 0: none"));
+  return {
+      only("display_every", group, train_bit, whole(&O::display_every, one),
+           "steps from one line to the next"),
+      only("summary_every", group, train_bit, whole(&O::summary_every, one),
+           "steps between summaries for TensorBoard"),
+      only("checkpoint_every", group, train_bit, whole(&O::checkpoint_every, one),
+           "steps between checkpoints; the last is saved too"),
+      only("max_to_keep", group, train_bit, whole(&O::max_to_keep, 0),
+           "newest checkpoints to keep; 0: all"),
+      only("eval_every", group, train_bit, whole(&O::eval_every, std::int64_t{0}),
+           "steps between evaluations; 0: none"),
+      only("json", group, devices_bit | inspect_bit, boolean(&ListingOptions::json), "print JSON"),
+  };
 }
 
-void add_evaluation_flags(std::vector<Flag>& rows) {
+std::vector<Flag> evaluation_flags() {
   using O = EvalOptions;
   const auto group = Group::evaluation;
-  rows.push_back(only("checkpoint_dir", group, eval_bit, folder(&O::checkpoint_dir),
-                      "the train_dir of the run"));
-  rows.push_back(only("eval_dir", group, eval_bit, folder(&O::eval_dir),
-                      "where the event file with the precision goes"));
-  rows.push_back(only("eval_data", group, eval_bit, choice(&O::eval_data, {"test", "train_eval"}),
-                      "images to classify"));
-  rows.push_back(only("num_examples", group, eval_bit, whole(&O::num_examples, std::int64_t{1}),
-                      "how many of them"));
-  rows.push_back(only("run_once", group, eval_bit, boolean(&O::run_once),
-                      "evaluate the latest checkpoint and end"));
-  rows.push_back(only("eval_interval_secs", group, eval_bit, real(&O::eval_interval_secs),
-                      "seconds until the next look for a checkpoint"));
-  rows.push_back(only("raw_weights", group, eval_bit, boolean(&O::raw_weights),
-                      "use the variables, not their moving averages"));
+  return {
+      only("checkpoint_dir", group, eval_bit, folder(&O::checkpoint_dir),
+           "the train_dir of the run"),
+      only("eval_dir", group, eval_bit, folder(&O::eval_dir),
+           "where the event file with the precision goes"),
+      only("eval_data", group, eval_bit, choice(&O::eval_data, {"test", "train_eval"}),
+           "images to classify"),
+      only("num_examples", group, eval_bit, whole(&O::num_examples, std::int64_t{1}),
+           "how many of them"),
+      only("run_once", group, eval_bit, boolean(&O::run_once),
+           "evaluate the latest checkpoint and end"),
+      only("eval_interval_secs", group, eval_bit, real(&O::eval_interval_secs),
+           "seconds until the next look for a checkpoint"),
+      only("raw_weights", group, eval_bit, boolean(&O::raw_weights),
+           "use the variables, not their moving averages"),
+  };
 }
 
-void add_general_flags(std::vector<Flag>& rows) {
+std::vector<Flag> general_flags() {
   using O = CommonOptions;
   const auto group = Group::general;
-  rows.push_back(only("json", Group::output, devices_bit | inspect_bit,
-                      boolean(&ListingOptions::json), "print JSON"));
-  rows.push_back(common("log_level", group, every_bit,
-                        choice(&O::log_level, {"debug", "info", "warning", "error", "off"}),
-                        "least severe of the lines on stderr"));
-  rows.push_back(
-      common("quiet", group, every_bit, boolean(&O::quiet), "warnings and errors alone on stderr"));
-  rows.push_back(common("flagfile", group, every_bit, parser_file(),
-                        "more flags, one a line; # begins a comment"));
-  rows.push_back(common("help", group, every_bit, parser_switch(), "print this"));
-  rows.push_back(common("version", group, every_bit, parser_switch(), "print what is compiled in"));
+  return {
+      common("log_level", group, every_bit,
+             choice(&O::log_level, {"debug", "info", "warning", "error", "off"}),
+             "least severe of the lines on stderr"),
+      common("quiet", group, every_bit, boolean(&O::quiet), "warnings and errors alone on stderr"),
+      common("flagfile", group, every_bit, parser_file(),
+             "more flags, one a line; # begins a comment"),
+      common("help", group, every_bit, parser_switch(), "print this"),
+      common("version", group, every_bit, parser_switch(), "print what is compiled in"),
+  };
 }
 
 }  // namespace
@@ -230,13 +233,10 @@ void add_general_flags(std::vector<Flag>& rows) {
 const std::vector<Flag>& flags() {
   static const std::vector<Flag> rows = [] {
     std::vector<Flag> all;
-    add_run_flags(all);
-    add_data_flags(all);
-    add_optimization_flags(all);
-    add_device_flags(all);
-    add_output_flags(all);
-    add_evaluation_flags(all);
-    add_general_flags(all);
+    for (auto& group : {run_flags(), evaluation_flags(), data_flags(), optimization_flags(),
+                        device_flags(), output_flags(), general_flags()}) {
+      all.insert(all.end(), group.begin(), group.end());
+    }
     return all;
   }();
   return rows;

@@ -11,7 +11,7 @@ namespace {
 
 template <class... Values>
 std::string formatted(const char* pattern, Values... values) {
-  std::array<char, 512> buffer{};
+  std::array<char, 1024> buffer{};  // three numbers of up to 312 digits
   const int size = std::snprintf(buffer.data(), buffer.size(), pattern, values...);
   return {buffer.data(), std::min(static_cast<std::size_t>(size), buffer.size() - 1)};
 }

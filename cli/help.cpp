@@ -16,7 +16,7 @@ constexpr std::size_t command_column = 12;
 // `text` from column `indent` on; the first line goes on where `first` ends, or below it.
 std::string wrapped(const std::string& first, std::size_t indent, const std::string& text) {
   std::string result, line = first;
-  if (line.size() + 2 > indent) {
+  if (!first.empty() && first.size() + 2 > indent) {
     result = line + "\n";
     line.clear();
   }
@@ -42,6 +42,11 @@ std::string spelling(const Flag& flag) {
   const bool on = flag.value.default_text == "true";
   return "  --" + std::string(flag.value.boolean && on ? "[no]" : "") + flag.name +
          (placeholder.empty() ? "" : "=" + placeholder);
+}
+
+// A flag of all commands that does nothing for this one.
+bool idle(const Flag& flag, const CommandRow& command) {
+  return (flag.accepted & command.bit) != 0 && (flag.used & command.bit) == 0;
 }
 
 std::string explanation(const Flag& flag) {
@@ -70,6 +75,13 @@ std::string help(const CommandRow& command) {
     }
     if (lines.empty()) continue;
     text.append("\n").append(title(static_cast<Group>(group))).append("\n").append(lines);
+  }
+  std::string others;
+  for (const Flag& flag : flags()) {
+    if (idle(flag, command)) others += (others.empty() ? "--" : ", --") + flag.name;
+  }
+  if (!others.empty()) {
+    text.append("\n").append(wrapped("", 0, "Taken too, without effect here: " + others));
   }
   text +=
       "\nDefaults stand in brackets. A flag is written --flag=value or --flag value, a\n"

@@ -1,0 +1,164 @@
+// The table of flags against what is promised: names, defaults, limits.
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "tests/cli/parsing.h"
+
+using namespace towers::cli;
+using namespace towers::test;
+
+namespace {
+
+// The flags of all commands, in the order of the table, between those of train.
+const std::string data_defaults =
+    "--data_dir=/tmp/cifar10_data\n"
+    "--dataset=cifar10\n"
+    "--download=true\n"
+    "--data_url=https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz\n"
+    "--data_sha256=\n"
+    "--batch_size=128\n";
+const std::string device_defaults =
+    "--device=auto\n"
+    "--allow_soft_placement=true\n"
+    "--log_device_placement=false\n"
+    "--precision=fp32\n"
+    "--compute_threads=0\n"
+    "--cpu_devices=1\n"
+    "--simd=auto\n";
+const std::string general_defaults =
+    "--log_level=info\n"
+    "--quiet=false\n";
+
+}  // namespace
+
+TEST_CASE("every flag of train has the promised default") {
+  CHECK(parsed({}).flagfile ==
+        "--max_steps=1000000\n"
+        "--max_seconds=0\n"
+        "--train_dir=/tmp/cifar10_train\n"
+        "--overwrite=false\n"
+        "--resume=false\n"
+        "--init_from=\n" +
+            data_defaults +
+            "--learning_rate=0.1\n"
+            "--learning_rate_decay=0.1\n"
+            "--epochs_per_decay=350\n"
+            "--decay_by=steps\n"
+            "--moving_average_decay=0.9999\n"
+            "--weight_decay=0.004\n"
+            "--num_gpus=1\n" +
+            device_defaults +
+            "--convolution=auto\n"
+            "--deterministic=false\n"
+            "--display_every=10\n"
+            "--summary_every=100\n"
+            "--checkpoint_every=1000\n"
+            "--max_to_keep=5\n"
+            "--eval_every=0\n" +
+            general_defaults);
+}
+
+TEST_CASE("every flag of the other commands has the promised default") {
+  CHECK(parsed({"eval"}).flagfile ==
+        "--checkpoint_dir=/tmp/cifar10_train\n"
+        "--eval_dir=/tmp/cifar10_eval\n"
+        "--eval_data=test\n"
+        "--num_examples=10000\n"
+        "--run_once=false\n"
+        "--eval_interval_secs=300\n"
+        "--raw_weights=false\n" +
+            data_defaults + device_defaults + general_defaults);
+  CHECK(parsed({"download"}).flagfile == data_defaults + device_defaults + general_defaults);
+  const std::string listing = data_defaults + device_defaults + "--json=false\n" + general_defaults;
+  CHECK(parsed({"devices"}).flagfile == listing);
+  CHECK(parsed({"inspect", "x"}).flagfile == listing);
+}
+
+TEST_CASE("the table has no name twice, and every row is whole") {
+  std::set<std::string> names;
+  for (const Flag& flag : flags()) {
+    INFO(flag.name);
+    CHECK(names.insert(flag.name).second);
+    CHECK(find_flag(flag.name) == &flag);
+    // --noNAME and --NAME must not both be names.
+    CHECK(find_flag("no" + flag.name) == nullptr);
+    CHECK_FALSE(flag.help.empty());
+    CHECK_FALSE(flag.value.expected.empty());
+    CHECK(flag.used != 0);
+    CHECK((flag.used & ~flag.accepted) == 0);
+    CHECK((flag.accepted & ~unsigned{every_bit}) == 0);
+    CHECK(flag.value.placeholder.empty() == flag.value.boolean);
+  }
+}
+
+TEST_CASE("the defaults are values that the flags take") {
+  for (const CommandRow& command : commands()) {
+    std::vector<std::string> args{command.name};
+    if (!command.argument.empty()) args.push_back("x");
+    const std::string before = parsed(args).flagfile;
+    std::size_t start = 0;
+    for (auto end = before.find('\n'); end != std::string::npos; end = before.find('\n', start)) {
+      args.push_back(before.substr(start, end - start));
+      start = end + 1;
+    }
+    CHECK(parsed(args).flagfile == before);
+  }
+}
+
+TEST_CASE("numbers are taken up to their limits and not beyond") {
+  struct Limits {
+    const char* name;
+    std::vector<const char*> inside, outside;
+  };
+  const std::vector<Limits> limits{
+      {"batch_size", {"1", "65536"}, {"0", "65537"}},
+      {"num_gpus", {"1", "1024"}, {"0", "1025", "-1"}},
+      {"compute_threads", {"0", "4096"}, {"-1", "4097"}},
+      {"input_threads", {"0", "1024"}, {"-1", "1025"}},
+      {"cpu_devices", {"1", "1024"}, {"0", "1025"}},
+      {"max_steps", {"0", "9223372036854775807"}, {"-1"}},
+      {"max_seconds", {"0", "0.5"}, {"-0.1", "inf"}},
+      {"display_every", {"1"}, {"0", "-1"}},
+      {"summary_every", {"1"}, {"0"}},
+      {"checkpoint_every", {"1"}, {"0"}},
+      {"max_to_keep", {"0", "2147483647"}, {"-1", "2147483648"}},
+      {"eval_every", {"0"}, {"-1"}},
+      {"learning_rate", {"0", "10"}, {"-0.1", "nan"}},
+      {"learning_rate_decay", {"0", "1"}, {"-0.1", "1.01"}},
+      {"epochs_per_decay", {"1e-9"}, {"0", "-1"}},
+      {"moving_average_decay", {"0", "1"}, {"1.0001"}},
+      {"weight_decay", {"0", "1e9"}, {"-1e-9"}},
+  };
+  for (const auto& [name, inside, outside] : limits) {
+    for (const char* value : inside) {
+      CHECK(complaint({std::string("--") + name + "=" + value}) == "(accepted)");
+    }
+    for (const char* value : outside) {
+      CHECK(complaint({std::string("--") + name + "=" + value}).find("expected") !=
+            std::string::npos);
+    }
+  }
+  CHECK(complaint({"eval", "--num_examples=0"}).find("1 or more") != std::string::npos);
+  CHECK(complaint({"eval", "--eval_interval_secs=-1"}).find("0 or more") != std::string::npos);
+}
+
+TEST_CASE("each choice is taken, and nothing else") {
+  const std::vector<std::pair<const char*, std::vector<const char*>>> choices{
+      {"dataset", {"cifar10", "synthetic"}},
+      {"device", {"auto", "cpu", "gpu"}},
+      {"precision", {"fp32", "bf16", "fp16", "fp64"}},
+      {"decay_by", {"steps", "examples"}},
+      {"convolution", {"auto", "winograd4", "winograd2", "direct"}},
+      {"log_level", {"debug", "info", "warning", "error", "off"}},
+  };
+  for (const auto& [name, values] : choices) {
+    const std::string start = std::string("--") + name + "=";
+    for (const char* value : values) CHECK(complaint({start + value}) == "(accepted)");
+    for (const std::string value : {"", "other", "Auto"}) {
+      CHECK(complaint({start + value}).starts_with(start + value + ": expected "));
+    }
+  }
+  CHECK(options<EvalOptions>({"eval", "--eval_data=train_eval"}).eval_data == "train_eval");
+}
