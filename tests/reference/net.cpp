@@ -10,8 +10,8 @@
 namespace towers::reference {
 namespace {
 
-// A batch is cut into at most this many blocks, each summed on its own and the blocks added in order:
-// the same sums for any number of threads.
+// A batch is cut into at most this many blocks, each summed on its own and the blocks added in
+// order: the same sums for any number of threads.
 constexpr int kBlocks = 16;
 
 bool has_relu(const Layer& layer) {
