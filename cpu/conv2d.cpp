@@ -77,21 +77,22 @@ class Conv2d final : public SpatialLayer {
 
   void forward(ConstView in, View out, Place) override {
     Gemm g;
+    g.a = in.at(-input_.top, -input_.left);
+    g.a_group = convolution_.stride * in.row;
     g.a_row = convolution_.stride * in.pixel;
     g.a_segment = in.row;
     g.segments = convolution_.kernel;
     g.segment_length = convolution_.kernel * inputs_;
     g.b = packed_weights_.data();
+    g.c = out.data;
+    g.c_group = out.row;
     g.c_row = out.pixel;
+    g.groups = d_output_.extent.height;
     g.rows = d_output_.extent.width;
     g.columns = outputs_;
-    g.bias = packed_biases_.data();
+    g.start = packed_biases_.data();
     g.relu = convolution_.relu;
-    for (int y = 0; y < d_output_.extent.height; ++y) {
-      g.a = in.at(y * convolution_.stride - input_.top, -input_.left);
-      g.c = out.at(y, 0);
-      gemm_.gemm(g);
-    }
+    gemm_.gemm(g);
   }
 
   void backward(const ImageGradients& x, Place place) override {
@@ -117,11 +118,12 @@ class Conv2d final : public SpatialLayer {
     g.c_row = outputs_;
     g.rows = convolution_.kernel * inputs_;
     g.columns = outputs_;
-    g.accumulate = x.accumulate;
+    g.start_row = outputs_;
     float* weights = x.weights.data() + (weights_.offset - setting_.gradient_origin);
     for (int ky = 0; ky < convolution_.kernel; ++ky) {
       g.a = x.in.at(ky - input_.top, -input_.left);
       g.c = weights + ky * g.rows * outputs_;
+      g.start = x.accumulate ? g.c : nullptr;
       gemm_.gemm(g);
     }
     gemm_.column_sums(packed, pixels_, outputs_, x.accumulate,
@@ -131,25 +133,26 @@ class Conv2d final : public SpatialLayer {
   void input_gradient(const ImageGradients& x) const {
     const Extent& input = input_.extent;
     const std::ptrdiff_t row = x.d_out.row / d_output_.dilation;  // of the padded buffer
-    const float* padded = x.d_out.data - d_output_.top * row - d_output_.left * outputs_;
     Gemm g;
+    g.a = x.d_out.data - d_output_.top * row - d_output_.left * outputs_;
+    g.a_group = row;
     g.a_row = outputs_;
     g.a_segment = row;
     g.segments = convolution_.kernel;
     g.segment_length = convolution_.kernel * outputs_;
     g.b = turned_weights_.data();
+    g.c = x.d_in.data;
+    g.c_group = x.d_in.row;
     g.c_row = x.d_in.pixel;
+    g.groups = input.height;
     g.rows = input.width;
     g.columns = inputs_;
-    for (int y = 0; y < input.height; ++y) {
-      g.a = padded + y * row;
-      g.c = x.d_in.at(y, 0);
-      gemm_.gemm(g);
-      if (!setting_.relu_input) continue;
+    gemm_.gemm(g);
+    if (!setting_.relu_input) return;
+    for (int y = 0; y < input.height; ++y)
       for (int column = 0; column < input.width; ++column)
         setting_.kernels->update.relu_backward(static_cast<std::size_t>(inputs_),
                                                x.in.at(y, column), x.d_in.at(y, column));
-    }
   }
 
   Convolution convolution_;

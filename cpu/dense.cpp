@@ -51,7 +51,7 @@ class DenseStage final : public Stage {
       g.c_row = outputs_;
       g.rows = images;
       g.columns = columns;
-      g.bias = packed_biases_.data() + column;
+      g.start = packed_biases_.data() + column;
       g.relu = relu_;
       gemm_.gemm(g);
     };
@@ -125,8 +125,9 @@ class DenseStage final : public Stage {
     g.rows = std::min(kRowsPerTask, inputs_ - row);
     g.columns = outputs_;
     if (weights_.weight_decay != 0) {
-      g.scaled = weights_now_ + row * outputs_;
-      g.scale = static_cast<float>(weights_.weight_decay);
+      g.start = weights_now_ + row * outputs_;
+      g.start_row = outputs_;
+      g.start_scale = static_cast<float>(weights_.weight_decay);
     }
     gemm_.gemm(g);
   }

@@ -1,6 +1,7 @@
 #include "cpu/gemm.h"
 
 #include <algorithm>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/gemm.cpp"
@@ -24,61 +25,48 @@ constexpr int kRows = 12;
 constexpr int kRows = 6;
 #endif
 
-// Where a tile goes, for the code that does not depend on its number of rows.
-struct Place {
-  std::ptrdiff_t row, rows, column;
+// Values of B that stay in the first-level cache while all rows of C pass over them.
+constexpr std::ptrdiff_t kBlockValues = 20 * 1024 / sizeof(float);
+
+// Part of the sums of one tile of C: some rows, one panel, some segments or a part of one.
+struct TileSum {
+  const float* a;
+  std::ptrdiff_t a_row, a_segment, a_k, segments, segment_length;
+  const float* b;
+  float* c;
+  std::ptrdiff_t c_row;
+  const float* start;  // null: zero
+  std::ptrdiff_t start_row;
+  float start_scale;
+  bool relu;
 };
 
-// Adds what `g` asks for to the tile and stores it. Through memory, so that it is compiled once and
-// not for every number of rows: a few cycles beside the hundreds or thousands of the sums.
-HWY_NOINLINE void StoreTile(const Gemm& g, const Place& place, float* tile) {
-  const D d;
-  const std::ptrdiff_t columns = std::min(kPanel, g.columns - place.column);
-  HWY_ALIGN float edge[kPanel];
-  for (std::ptrdiff_t i = 0; i < place.rows; ++i, tile += kPanel) {
-    const std::ptrdiff_t at = (place.row + i) * g.c_row + place.column;
-    float* c = g.c + at;
-    const float* old = c;
-    const float* scaled = g.scaled == nullptr ? nullptr : g.scaled + at;
-    if (columns != kPanel) {  // whole vectors only below
-      if (g.accumulate) std::copy_n(old, columns, edge);
-      if (g.accumulate) old = edge;
-      if (scaled != nullptr)
-        for (std::ptrdiff_t n = 0; n < columns; ++n) tile[n] += g.scale * scaled[n];
-      scaled = nullptr;
-      c = tile;
-    }
-    for (std::ptrdiff_t lane = 0; lane < kPanel; lane += kLanes) {
-      V x = hn::Load(d, tile + lane);
-      if (g.accumulate) x = hn::Add(x, hn::LoadU(d, old + lane));
-      if (scaled != nullptr)
-        x = hn::Add(x, hn::Mul(hn::Set(d, g.scale), hn::LoadU(d, scaled + lane)));
-      if (g.bias != nullptr) x = hn::Add(x, hn::LoadU(d, g.bias + place.column + lane));
-      // The second operand is what x86 returns where one is NaN.
-      if (g.relu) x = hn::Max(hn::Zero(d), x);
-      hn::StoreU(x, d, c + lane);
-    }
-    if (columns != kPanel) std::copy_n(tile, columns, g.c + at);
-  }
-}
-
-// The sums of one tile of C: R rows, one panel.
 template <int R>
-HWY_NOINLINE void SumTile(const Gemm& g, const float* a, const float* b, float* tile) {
+HWY_NOINLINE void SumTile(const TileSum& t) {
   const D d;
   V sum[R][2];
-  HWY_UNROLL(16)
-  for (int i = 0; i < R; ++i) sum[i][0] = sum[i][1] = hn::Zero(d);
+  if (t.start == nullptr) {
+    HWY_UNROLL(16)
+    for (int i = 0; i < R; ++i) sum[i][0] = sum[i][1] = hn::Zero(d);
+  } else {
+    const V scale = hn::Set(d, t.start_scale);
+    HWY_UNROLL(16)
+    for (int i = 0; i < R; ++i) {
+      sum[i][0] = hn::Mul(scale, hn::LoadU(d, t.start + i * t.start_row));
+      sum[i][1] = hn::Mul(scale, hn::LoadU(d, t.start + i * t.start_row + kLanes));
+    }
+  }
 
   // Every third row has a pointer of its own, the others are one or two strides away: few enough
   // addresses for the registers.
   constexpr int kPointers = (R + 2) / 3;
-  const std::ptrdiff_t stride = g.a_row;
-  for (std::ptrdiff_t s = 0; s < g.segments; ++s) {
+  const std::ptrdiff_t stride = t.a_row;
+  const float* b = t.b;
+  for (std::ptrdiff_t s = 0; s < t.segments; ++s) {
     const float* p[kPointers];
     HWY_UNROLL(16)
-    for (int i = 0; i < kPointers; ++i) p[i] = a + s * g.a_segment + 3 * i * stride;
-    for (std::ptrdiff_t k = 0; k < g.segment_length; ++k) {
+    for (int i = 0; i < kPointers; ++i) p[i] = t.a + s * t.a_segment + 3 * i * stride;
+    for (std::ptrdiff_t k = 0; k < t.segment_length; ++k) {
       const V b0 = hn::LoadU(d, b);
       const V b1 = hn::LoadU(d, b + kLanes);
       b += kPanel;
@@ -89,61 +77,129 @@ HWY_NOINLINE void SumTile(const Gemm& g, const float* a, const float* b, float* 
         sum[i][1] = hn::MulAdd(x, b1, sum[i][1]);
       }
       HWY_UNROLL(16)
-      for (int i = 0; i < kPointers; ++i) p[i] += g.a_k;
+      for (int i = 0; i < kPointers; ++i) p[i] += t.a_k;
+    }
+  }
+
+  if (t.relu) {
+    HWY_UNROLL(16)
+    for (int i = 0; i < R; ++i) {
+      // The second operand is what x86 returns where one is NaN.
+      sum[i][0] = hn::Max(hn::Zero(d), sum[i][0]);
+      sum[i][1] = hn::Max(hn::Zero(d), sum[i][1]);
     }
   }
   HWY_UNROLL(16)
   for (int i = 0; i < R; ++i) {
-    hn::Store(sum[i][0], d, tile + i * kPanel);
-    hn::Store(sum[i][1], d, tile + i * kPanel + kLanes);
+    hn::StoreU(sum[i][0], d, t.c + i * t.c_row);
+    hn::StoreU(sum[i][1], d, t.c + i * t.c_row + kLanes);
   }
 }
 
-void SumRows(const Gemm& g, std::ptrdiff_t rows, const float* a, const float* b, float* tile) {
+void SumRows(std::ptrdiff_t rows, const TileSum& tile) {
   switch (rows) {
     case 1:
-      return SumTile<1>(g, a, b, tile);
+      return SumTile<1>(tile);
     case 2:
-      return SumTile<2>(g, a, b, tile);
+      return SumTile<2>(tile);
     case 3:
-      return SumTile<3>(g, a, b, tile);
+      return SumTile<3>(tile);
     case 4:
-      return SumTile<4>(g, a, b, tile);
+      return SumTile<4>(tile);
     case 5:
-      return SumTile<5>(g, a, b, tile);
+      return SumTile<5>(tile);
     case 6:
-      return SumTile<6>(g, a, b, tile);
+      return SumTile<6>(tile);
 #if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
     case 7:
-      return SumTile<7>(g, a, b, tile);
+      return SumTile<7>(tile);
     case 8:
-      return SumTile<8>(g, a, b, tile);
+      return SumTile<8>(tile);
     case 9:
-      return SumTile<9>(g, a, b, tile);
+      return SumTile<9>(tile);
     case 10:
-      return SumTile<10>(g, a, b, tile);
+      return SumTile<10>(tile);
     case 11:
-      return SumTile<11>(g, a, b, tile);
+      return SumTile<11>(tile);
     case 12:
-      return SumTile<12>(g, a, b, tile);
+      return SumTile<12>(tile);
 #endif
     default:
       return;
   }
 }
 
-void Multiply(const Gemm& g) {
-  const std::ptrdiff_t k = g.segments * g.segment_length;
+// As SumRows for a panel of which C has fewer columns: through memory of a whole panel's width.
+void SumNarrowRows(std::ptrdiff_t rows, std::ptrdiff_t columns, TileSum tile) {
+  HWY_ALIGN float start[kRows * kPanel] = {};
+  HWY_ALIGN float sums[kRows * kPanel];
+  if (tile.start != nullptr) {
+    for (std::ptrdiff_t i = 0; i < rows; ++i)
+      std::copy_n(tile.start + i * tile.start_row, columns, start + i * kPanel);
+    tile.start = start;
+    tile.start_row = kPanel;
+  }
+  float* c = std::exchange(tile.c, sums);
+  const std::ptrdiff_t c_row = std::exchange(tile.c_row, kPanel);
+  SumRows(rows, tile);
+  for (std::ptrdiff_t i = 0; i < rows; ++i) std::copy_n(sums + i * kPanel, columns, c + i * c_row);
+}
+
+// All rows of one panel's columns, over a block of k that begins at `tile.b`.
+void SumBlock(const Gemm& g, std::ptrdiff_t column, std::ptrdiff_t a_offset, bool first,
+              TileSum tile) {
+  const std::ptrdiff_t columns = std::min(kPanel, g.columns - column);
   // Equal tiles rather than full ones and a small rest: small tiles are slow.
   const std::ptrdiff_t tiles = (g.rows + kRows - 1) / kRows;
-  HWY_ALIGN float tile[kRows * kPanel];
-  for (std::ptrdiff_t column = 0; column < g.columns; column += kPanel) {
-    const float* b = g.b + column * k;
+  for (std::ptrdiff_t group = 0; group < g.groups; ++group) {
     for (std::ptrdiff_t t = 0; t < tiles; ++t) {
       const std::ptrdiff_t row = g.rows * t / tiles;
-      const std::ptrdiff_t end = g.rows * (t + 1) / tiles;
-      SumRows(g, end - row, g.a + row * g.a_row, b, tile);
-      StoreTile(g, {row, end - row, column}, tile);
+      const std::ptrdiff_t rows = g.rows * (t + 1) / tiles - row;
+      tile.a = g.a + group * g.a_group + row * g.a_row + a_offset;
+      tile.c = g.c + group * g.c_group + row * g.c_row + column;
+      if (!first)
+        tile.start = tile.c;
+      else if (g.start != nullptr)
+        tile.start = g.start + group * g.start_group + row * g.start_row + column;
+      if (columns == kPanel)
+        SumRows(rows, tile);
+      else
+        SumNarrowRows(rows, columns, tile);
+    }
+  }
+}
+
+void Multiply(const Gemm& g) {
+  constexpr std::ptrdiff_t kBlock = kBlockValues / kPanel;
+  const std::ptrdiff_t k_values = g.segments * g.segment_length;
+  // A block is some whole segments, or an equal part of one.
+  const std::ptrdiff_t parts =
+      std::max<std::ptrdiff_t>(1, (g.segment_length + kBlock - 1) / kBlock);
+  const std::ptrdiff_t together =
+      parts > 1
+          ? 1
+          : std::max<std::ptrdiff_t>(1, kBlock / std::max<std::ptrdiff_t>(1, g.segment_length));
+  TileSum tile{};
+  tile.a_row = g.a_row;
+  tile.a_segment = g.a_segment;
+  tile.a_k = g.a_k;
+  tile.c_row = g.c_row;
+  for (std::ptrdiff_t column = 0; column < g.columns; column += kPanel) {
+    const float* panel = g.b + column * k_values;
+    for (std::ptrdiff_t s = 0; s < g.segments; s += together) {
+      tile.segments = std::min(together, g.segments - s);
+      for (std::ptrdiff_t part = 0; part < parts; ++part) {
+        const std::ptrdiff_t k = g.segment_length * part / parts;
+        tile.segment_length = g.segment_length * (part + 1) / parts - k;
+        tile.b = panel + (s * g.segment_length + k) * kPanel;
+        const bool first = s == 0 && part == 0;
+        const bool last = s + together >= g.segments && part + 1 == parts;
+        tile.start = nullptr;
+        tile.start_row = first ? g.start_row : g.c_row;
+        tile.start_scale = first ? g.start_scale : 1.0f;
+        tile.relu = last && g.relu;
+        SumBlock(g, column, s * g.a_segment + k * g.a_k, first, tile);
+      }
     }
   }
 }

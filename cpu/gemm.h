@@ -7,30 +7,32 @@
 
 namespace towers::cpu {
 
-// C = A * B, and then what the fields below add. C is rows x columns, row-major.
+// C = start + A * B, then relu. C has groups * rows rows: row i of group g is at
+// c + g * c_group + i * c_row, and `columns` values long.
 //
-// A is read where it lies. Its column index is k = s * segment_length + j, and element (i, k) is
-// a[i * a_row + s * a_segment + j * a_k]: a convolution's window over a padded image is `kernel`
-// segments (one per kernel row) of `kernel * channels` contiguous values, so no patch matrix is
-// built.
+// A is read where it lies. Its column index is k = s * segment_length + j, and element (g, i, k) is
+// a[g * a_group + i * a_row + s * a_segment + j * a_k]: a convolution's window over a padded image
+// is `kernel` segments (one per kernel row) of `kernel * channels` contiguous values, so no patch
+// matrix is built; its groups are the rows of the output.
 //
 // B is packed (pack_panels): panels of GemmKernels::panel columns, the last one filled up with
 // zeros. Every element of C is one chain of multiply-adds over ascending k, whatever the tiling, so
 // the bytes do not depend on how rows and columns are shared out.
 struct Gemm {
   const float* a = nullptr;
-  std::ptrdiff_t a_row = 0, a_k = 1, a_segment = 0;
+  std::ptrdiff_t a_group = 0, a_row = 0, a_segment = 0, a_k = 1;
   std::ptrdiff_t segments = 1, segment_length = 0;
   const float* b = nullptr;
   float* c = nullptr;
-  std::ptrdiff_t c_row = 0;
-  std::ptrdiff_t rows = 0, columns = 0;
+  std::ptrdiff_t c_group = 0, c_row = 0;
+  std::ptrdiff_t groups = 1, rows = 0, columns = 0;
 
-  bool accumulate = false;        // C += A * B
-  const float* bias = nullptr;    // + bias[column]; readable up to a whole panel
-  bool relu = false;              // max(0, x); NaN stays NaN
-  const float* scaled = nullptr;  // + scale * scaled, which has C's shape and strides
-  float scale = 0;
+  // What the sums start from, times start_scale: null for zero, `c` itself to accumulate, a bias
+  // with strides of zero, a weight with c's strides.
+  const float* start = nullptr;
+  std::ptrdiff_t start_group = 0, start_row = 0;
+  float start_scale = 1;
+  bool relu = false;  // max(0, x); NaN stays NaN
 };
 
 // Packs a K x columns matrix, element (k, n) at source[k * k_stride + n * column_stride], into
