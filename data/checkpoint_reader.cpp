@@ -98,7 +98,9 @@ class CheckpointReader::Impl {
       fail(name, "has " + std::to_string(entry.elements) + " values where " +
                      std::to_string(out.size()) + " are expected");
     if (entry.slices.empty()) return read_bytes(entry, out);
-    for (const TensorSlice& slice : entry.slices) read_slice(entry, slice, out);
+    std::uint64_t covered = 0;
+    for (const TensorSlice& slice : entry.slices) covered += read_slice(entry, slice, out);
+    if (covered != entry.elements) fail(name, "has slices that do not cover it");
   }
 
   std::int64_t read_integer(const std::string& name) const {
@@ -165,7 +167,7 @@ class CheckpointReader::Impl {
   // what is allocated or read later is bounded by what lies on the disk.
   void add_entry(const std::string& key, const std::string& value) {
     Entry entry;
-    entry.info.name = is_slice_key(key) ? "(a slice)" : key;
+    entry.info.name = is_slice_key(key) ? slice_owner(key) : key;
     proto::BundleEntryProto bundle;
     if (!bundle.ParseFromString(value)) damaged("unreadable entry of tensor " + entry.info.name);
     const auto bad = [&](const std::string& what) {
@@ -276,8 +278,8 @@ class CheckpointReader::Impl {
     });
   }
 
-  // Reads one slice of a partitioned variable into its box of `out`, row by row.
-  void read_slice(const Entry& whole, const TensorSlice& slice, std::span<float> out) const {
+  // Reads one slice of a partitioned variable into its box of `out`, row by row. Returns its size.
+  std::size_t read_slice(const Entry& whole, const TensorSlice& slice, std::span<float> out) const {
     const auto found = entries_.find(slice_key(whole.info.name, slice));
     if (found == entries_.end()) fail(whole.info.name, "lacks one of its slices");
     const Entry& part = found->second;
@@ -295,7 +297,7 @@ class CheckpointReader::Impl {
     }
     if (part.elements != elements || part.info.type != whole.info.type || !part.slices.empty())
       fail(whole.info.name, "has a slice of another shape or type");
-    if (elements == 0) return;
+    if (elements == 0) return 0;
     std::vector<float> values(elements);
     read_bytes(part, values);
 
@@ -307,6 +309,7 @@ class CheckpointReader::Impl {
       std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first), row,
                   out.begin() + static_cast<std::ptrdiff_t>(to));
     }
+    return elements;
   }
 
   std::filesystem::path prefix_, index_;

@@ -30,6 +30,12 @@ void remove_checkpoint(const std::filesystem::path& prefix) {
   }
 }
 
+// Only such checkpoints are ours to delete: a state file may name others, too.
+bool lies_in(const std::filesystem::path& prefix, const std::filesystem::path& dir) {
+  std::error_code error;
+  return std::filesystem::equivalent(prefix.parent_path(), dir, error) && !error;
+}
+
 }  // namespace
 
 std::filesystem::path checkpoint_prefix(const std::filesystem::path& dir, std::int64_t step) {
@@ -40,8 +46,11 @@ class CheckpointSaver::Impl {
  public:
   Impl(const std::filesystem::path& dir, int max_to_keep)
       : dir_(dir), max_to_keep_(static_cast<std::size_t>(std::max(max_to_keep, 0))) {
-    kept_ = read_checkpoint_state(dir).all;
-    if (!kept_.empty()) latest_ = kept_.back();
+    const CheckpointState state = read_checkpoint_state(dir);
+    for (const std::filesystem::path& prefix : state.all) {
+      if (lies_in(prefix, dir)) kept_.push_back(dir / prefix.filename());
+      if (prefix == state.latest) latest_ = prefix;
+    }
     thread_ = std::thread([this] { run(); });
   }
 

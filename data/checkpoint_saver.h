@@ -12,8 +12,8 @@
 namespace towers::data {
 
 // Writes DIR/model.ckpt-STEP, then the state file that names it the latest, then deletes the oldest
-// checkpoints beyond `max_to_keep`: its own and those that the state file listed on construction
-// (of a run that is resumed). One thread calls; a thread of the saver's own writes.
+// checkpoints beyond `max_to_keep`: its own and those in DIR that the state file listed on
+// construction (of a run that is resumed). One thread calls; a thread of the saver's own writes.
 //
 // A failed save costs a message, not the run: the state file goes on naming the last good
 // checkpoint, the message comes out of the next call, and the next save tries afresh. To be called

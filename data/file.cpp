@@ -38,6 +38,13 @@ const char* advice(int error) {
   }
 }
 
+// 0 or the errno.
+int sync(const FileDescriptor& file) {
+  while (::fsync(file.get()) != 0)
+    if (errno != EINTR) return errno;
+  return 0;
+}
+
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   const std::filesystem::path parent = path.parent_path();
   return parent.empty() ? "." : parent;
@@ -117,7 +124,8 @@ void sync_folder(const std::filesystem::path& dir) {
   const FileDescriptor folder(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() < 0) throw_file_error("open", dir, errno);
   // Some network file systems know no such thing and say EINVAL.
-  if (::fsync(folder.get()) != 0 && errno != EINVAL) throw_file_error("sync", dir, errno);
+  const int error = sync(folder);
+  if (error != 0 && error != EINVAL) throw_file_error("sync", dir, error);
 }
 
 std::filesystem::path temporary_name(const std::filesystem::path& path) {
@@ -158,7 +166,7 @@ void AtomicFile::write(std::string_view text) {
 }
 
 void AtomicFile::sync() {
-  if (::fsync(file_.get()) != 0) throw_file_error("write", path_, errno);
+  if (const int error = data::sync(file_); error != 0) throw_file_error("write", path_, error);
   if (const int error = file_.close(); error != 0) throw_file_error("write", path_, error);
 }
 

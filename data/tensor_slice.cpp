@@ -53,4 +53,15 @@ std::string slice_key(const std::string& name, const TensorSlice& slice) {
   return key;
 }
 
+std::string slice_owner(const std::string& key) {
+  std::string name;
+  for (std::size_t i = 1; i < key.size(); ++i) {
+    const char next = i + 1 < key.size() ? key[i + 1] : '\0';
+    if (key[i] == '\0' && next == '\x01') break;
+    name += key[i];
+    if ((key[i] == '\0' && next == '\xff') || (key[i] == '\xff' && next == '\0')) ++i;
+  }
+  return name;
+}
+
 }  // namespace towers::data

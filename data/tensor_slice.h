@@ -18,6 +18,8 @@ using TensorSlice = std::vector<SliceExtent>;
 // The key of a slice in the index: TensorFlow's "ordered code" of 0, the name, the number of
 // dimensions, then start and length of each extent.
 std::string slice_key(const std::string& name, const TensorSlice& slice);
+// The name in such a key.
+std::string slice_owner(const std::string& key);
 // Names of tensors are not empty and don't start with the byte 0; keys of slices do.
 inline bool is_slice_key(const std::string& key) {
   return !key.empty() && key.front() == '\0';
