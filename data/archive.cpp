@@ -85,7 +85,7 @@ class ArchiveReader {
     if (error_) std::rethrow_exception(error_);
     if (status >= ARCHIVE_WARN) return status;
     const char* reason = archive_error_string(tar_.get());
-    fail(std::string("damaged: ") + (reason ? reason : "not a valid tar archive"));
+    fail("damaged: " + printable(reason ? reason : "not a valid tar archive"));
   }
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -107,8 +107,9 @@ class ArchiveReader {
     if (type != AE_IFREG && type != AE_IFDIR)
       fail("refused: " + shown + " is neither a file nor a folder");
 
-    const fs::path plain = name.lexically_normal();  // tar often writes ./NAME
-    if (*plain.begin() == "cifar-10-batches-py")
+    fs::path plain = name.lexically_normal();  // tar often writes ./NAME, and FOLDER/
+    if (!plain.has_filename()) plain = plain.parent_path();
+    if (!plain.empty() && *plain.begin() == "cifar-10-batches-py")
       hint_ = " (it is the Python version of the set; the binary version is needed)";
     const auto member = std::find_if(
         spec_.members.begin(), spec_.members.end(),

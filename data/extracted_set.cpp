@@ -46,10 +46,11 @@ void refuse_misplaced(const ArchiveSpec& spec, const fs::path& data_dir) {
   if (fs::exists(status) && !fs::is_directory(status))
     throw Error(data_dir.string() + " is a file: --data_dir must be the folder that holds " +
                 spec.folder);
-  const fs::path above = fs::weakly_canonical(fs::absolute(data_dir), error) / "..";
-  if (!error && complete(spec, above))
-    throw Error(data_dir.string() + " is one level too deep: use --data_dir=" +
-                above.lexically_normal().parent_path().string());
+  fs::path here = fs::weakly_canonical(fs::absolute(data_dir), error);
+  if (!here.has_filename()) here = here.parent_path();
+  if (!error && complete(spec, here.parent_path()))
+    throw Error(data_dir.string() +
+                " is one level too deep: use --data_dir=" + here.parent_path().string());
   for (fs::directory_iterator entry(data_dir, error), end; !error && entry != end;
        entry.increment(error)) {
     if (complete(spec, entry->path()))

@@ -29,7 +29,6 @@ class Exchange {
     set(CURLOPT_URL, url.c_str());
     set(CURLOPT_PROTOCOLS_STR, redirected ? "http,https" : "http,https,file");
     set(CURLOPT_USERAGENT, "towers");
-    set(CURLOPT_NOSIGNAL, 1L);  // no signals for time-outs: other threads may be running
     set(CURLOPT_SSL_VERIFYPEER, 1L);
     set(CURLOPT_SSL_VERIFYHOST, 2L);
     if (const char* file = std::getenv("SSL_CERT_FILE")) set(CURLOPT_CAINFO, file);
