@@ -35,7 +35,7 @@ Chain::Chain(const Net& net, const VariableLayout& layout, std::size_t begin, st
   blocks_ = std::min(kBlocks, setting_.batch_size);
   if (found && setting_.training) {
     partial_size_ = (last - setting_.gradient_origin + 15) / 16 * 16;
-    partials_ = Buffer(partial_size_ * static_cast<std::size_t>(blocks_));
+    partials_ = setting_.memory->floats(partial_size_ * static_cast<std::size_t>(blocks_));
   }
 
   LayerSetting layer_setting = setting_;
@@ -51,8 +51,8 @@ Chain::Chain(const Net& net, const VariableLayout& layout, std::size_t begin, st
       link.layer = make_conv2d(*convolution, in, extents[l], layout.find(layer.name + "/weights"),
                                layout.find(layer.name + "/biases"), layer_setting);
       if (setting_.training)
-        link.activations =
-            Buffer(extents[l].size() * static_cast<std::size_t>(setting_.batch_size));
+        link.activations = setting_.memory->floats(extents[l].size() *
+                                                   static_cast<std::size_t>(setting_.batch_size));
     } else if (const auto* pool = std::get_if<MaxPool>(&layer.op)) {
       link.layer = make_max_pool(*pool, in, extents[l], layer_setting);
     } else {
@@ -72,7 +72,8 @@ Chain::Chain(const Net& net, const VariableLayout& layout, std::size_t begin, st
 Chain::Tensor Chain::make_tensor(const Layout& layout, bool whole_batch) const {
   const std::size_t stride = (layout.size() + 15) / 16 * 16;
   const int count = whole_batch ? setting_.batch_size : setting_.pool->threads();
-  return {layout, whole_batch, stride, Buffer(stride * static_cast<std::size_t>(count))};
+  return {layout, whole_batch, stride,
+          setting_.memory->floats(stride * static_cast<std::size_t>(count))};
 }
 
 void Chain::prepare(std::span<const float> variables) {
@@ -99,7 +100,7 @@ void Chain::forward_image(const float* in, float* out, bool keep_activations, Pl
                                           : contiguous(out + output_.size() * image, output_);
     links_[l].layer->forward(input_of(l, in, place), to, place);
     const Extent& extent = links_[l].output;
-    if (keep_activations && links_[l].activations.size() != 0)
+    if (keep_activations && !links_[l].activations.empty())
       copy_image(to, contiguous(links_[l].activations.data() + extent.size() * image, extent),
                  extent);
   }
@@ -109,7 +110,7 @@ void Chain::backward(const float* in, const float* d_out, float* d_in,
                      std::span<const float> variables, std::span<float> gradients) {
   setting_.pool->parallel_for(blocks_, [&](int block, int worker) {
     const std::span<float> partial =
-        partials_.span().subspan(partial_size_ * static_cast<std::size_t>(block), partial_size_);
+        partials_.subspan(partial_size_ * static_cast<std::size_t>(block), partial_size_);
     const int first = setting_.batch_size * block / blocks_;
     const int last = setting_.batch_size * (block + 1) / blocks_;
     for (int image = first; image < last; ++image)
@@ -149,7 +150,7 @@ void Chain::sum_partials(std::span<const float> variables, std::span<float> grad
 
 const float* Chain::activations(const std::string& layer) const {
   const auto found = std::find_if(links_.begin(), links_.end(), [&](const Link& link) {
-    return link.name == layer && link.activations.size() != 0;
+    return link.name == layer && !link.activations.empty();
   });
   return found == links_.end() ? nullptr : found->activations.data();
 }

@@ -8,7 +8,7 @@
 
 #include "core/net.h"
 #include "core/variables.h"
-#include "cpu/buffer.h"
+#include "cpu/memory.h"
 #include "cpu/spatial_layer.h"
 #include "cpu/stage.h"
 
@@ -37,7 +37,7 @@ class Chain final : public Stage {
     Layout layout;
     bool whole_batch = false;
     std::size_t stride = 0;  // values from one image to the next
-    Buffer buffer;
+    std::span<float> buffer;
 
     View view(Place place) const {
       return layout.view(buffer.data() + stride * static_cast<std::size_t>(
@@ -48,9 +48,9 @@ class Chain final : public Stage {
     std::string name;
     std::unique_ptr<SpatialLayer> layer;
     Extent output;
-    Tensor in;           // empty for the first layer where it reads the stage's input as it lies
-    Tensor d_out;        // likewise for the last layer
-    Buffer activations;  // of a convolution: [image][height][width][channels]
+    Tensor in;     // empty for the first layer where it reads the stage's input as it lies
+    Tensor d_out;  // likewise for the last layer
+    std::span<float> activations;  // of a convolution: [image][height][width][channels]
   };
 
   Tensor make_tensor(const Layout& layout, bool whole_batch) const;
@@ -70,7 +70,7 @@ class Chain final : public Stage {
   };
   int blocks_ = 0;
   std::size_t partial_size_ = 0;
-  Buffer partials_;  // [block][partial_size]
+  std::span<float> partials_;  // [block][partial_size]
   std::vector<Piece> pieces_;
 };
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cpu/buffer.h"
+#include "cpu/memory.h"
 #include "cpu/spatial_layer.h"
 
 namespace towers::cpu {
@@ -43,14 +43,14 @@ class Conv2d final : public SpatialLayer {
 
     const auto size = [](std::ptrdiff_t values) { return static_cast<std::size_t>(values); };
     window_ = static_cast<std::ptrdiff_t>(kernel) * kernel;
-    packed_weights_ = Buffer(size(window_ * inputs_ * gemm_.padded(outputs_)));
-    packed_biases_ = Buffer(size(gemm_.padded(outputs_)));
+    packed_weights_ = setting.memory->floats(size(window_ * inputs_ * gemm_.padded(outputs_)));
+    packed_biases_ = setting.memory->floats(size(gemm_.padded(outputs_)));
     if (setting.wants_input_gradient)
-      turned_weights_ = Buffer(size(window_ * outputs_ * gemm_.padded(inputs_)));
+      turned_weights_ = setting.memory->floats(size(window_ * outputs_ * gemm_.padded(inputs_)));
     if (setting.training) {
       pixels_ = static_cast<std::ptrdiff_t>(output.height) * output.width;
       packed_size_ = size(pixels_ * gemm_.padded(outputs_));
-      packed_d_out_ = Buffer(packed_size_ * size(setting.pool->threads()));
+      packed_d_out_ = setting.memory->floats(packed_size_ * size(setting.pool->threads()));
     }
   }
 
@@ -163,8 +163,8 @@ class Conv2d final : public SpatialLayer {
   std::ptrdiff_t window_ = 0;        // kernel positions
   std::ptrdiff_t pixels_ = 0;        // of the output
   Layout input_, d_output_;
-  Buffer packed_weights_, packed_biases_, turned_weights_;
-  Buffer packed_d_out_;  // per worker
+  std::span<float> packed_weights_, packed_biases_, turned_weights_;
+  std::span<float> packed_d_out_;  // per worker
   std::size_t packed_size_ = 0;
 };
 

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include "cpu/buffer.h"
+#include "cpu/memory.h"
 
 namespace towers::cpu {
 namespace {
-
-constexpr std::ptrdiff_t kRowsPerTask = 96;  // of the weights' gradient
 
 class DenseStage final : public Stage {
  public:
@@ -23,12 +21,11 @@ class DenseStage final : public Stage {
         setting_(setting),
         gemm_(setting.kernels->gemm) {
     const auto size = [](std::ptrdiff_t values) { return static_cast<std::size_t>(values); };
-    packed_biases_ = Buffer(size(gemm_.padded(outputs_)));
-    // A panel of the weights, or of their transpose.
-    const std::ptrdiff_t longest = setting.training ? std::max(inputs_, outputs_) : inputs_;
-    panel_size_ = size(longest * gemm_.panel);
-    panels_ = Buffer(panel_size_ * size(setting.pool->threads()));
-    if (setting.training) packed_d_out_ = Buffer(size(batch_ * gemm_.padded(outputs_)));
+    packed_biases_ = setting.memory->floats(size(gemm_.padded(outputs_)));
+    if (!setting.training) return;
+    panel_size_ = size(batch_ * gemm_.panel);
+    panels_ = setting.memory->floats(panel_size_ * size(setting.pool->threads()));
+    packed_d_out_ = setting.memory->floats(size(batch_ * gemm_.padded(outputs_)));
   }
 
   void prepare(std::span<const float> variables) override {
@@ -38,24 +35,27 @@ class DenseStage final : public Stage {
 
   void forward(const float* in, float* out, int images, bool) override {
     out_ = out;
-    const auto body = [&](int task, int worker) {
-      const std::ptrdiff_t column = task * gemm_.panel;
-      const std::ptrdiff_t columns = std::min(gemm_.panel, outputs_ - column);
-      gemm_.pack_panels({weights_now_ + column, outputs_, 1, inputs_, columns, panel(worker), 0});
+    // As many tasks as threads, or their activations pass through the cache more often than need
+    // be.
+    const std::ptrdiff_t all = count(outputs_, gemm_.panel);
+    const std::ptrdiff_t tasks = std::min<std::ptrdiff_t>(all, setting_.pool->threads());
+    setting_.pool->parallel_for(static_cast<int>(tasks), [&](int task, int) {
+      const std::ptrdiff_t column = all * task / tasks * gemm_.panel;
+      const std::ptrdiff_t end = std::min(outputs_, all * (task + 1) / tasks * gemm_.panel);
       Gemm g;
       g.a = in;
       g.a_row = inputs_;
       g.segment_length = inputs_;
-      g.b = panel(worker);
+      g.b = weights_now_ + column;
+      g.b_k = outputs_;
       g.c = out + column;
       g.c_row = outputs_;
       g.rows = images;
-      g.columns = columns;
+      g.columns = end - column;
       g.start = packed_biases_.data() + column;
       g.relu = relu_;
       gemm_.gemm(g);
-    };
-    setting_.pool->parallel_for(count(outputs_, gemm_.panel), body);
+    });
   }
 
   void backward(const float* in, const float* d_out, float* d_in, std::span<const float>,
@@ -68,13 +68,13 @@ class DenseStage final : public Stage {
       gemm_.column_sums(packed, batch_, columns, false, gradients.data() + biases_.offset + column);
     });
     const int input_tasks = d_in == nullptr ? 0 : count(inputs_, gemm_.panel);
-    const int weight_tasks = count(inputs_, kRowsPerTask);
+    const int weight_tasks = count(inputs_, gemm_.panel);
     setting_.pool->parallel_for(input_tasks + weight_tasks, [&](int task, int worker) {
       if (task < input_tasks)
-        input_gradient(in, d_out, d_in, task * gemm_.panel, panel(worker));
+        input_gradient(in, d_out, d_in, task * gemm_.panel);
       else
-        weight_gradient(in, gradients.data() + weights_.offset,
-                        (task - input_tasks) * kRowsPerTask);
+        weight_gradient(in, gradients.data() + weights_.offset, (task - input_tasks) * gemm_.panel,
+                        panel(worker));
     });
   }
 
@@ -91,16 +91,16 @@ class DenseStage final : public Stage {
   }
 
   // Inputs [column, column + panel) of d_in = d_out * transposed weights.
-  void input_gradient(const float* in, const float* d_out, float* d_in, std::ptrdiff_t column,
-                      float* packed) const {
+  void input_gradient(const float* in, const float* d_out, float* d_in,
+                      std::ptrdiff_t column) const {
     Gemm g;
     g.columns = std::min(gemm_.panel, inputs_ - column);
-    gemm_.pack_panels(
-        {weights_now_ + column * outputs_, 1, outputs_, outputs_, g.columns, packed, 0});
     g.a = d_out;
     g.a_row = outputs_;
     g.segment_length = outputs_;
-    g.b = packed;
+    g.b = weights_now_ + column * outputs_;
+    g.b_k = 1;
+    g.b_column = outputs_;
     g.c = d_in + column;
     g.c_row = inputs_;
     g.rows = batch_;
@@ -112,17 +112,19 @@ class DenseStage final : public Stage {
                                              d_in + image * inputs_ + column);
   }
 
-  // Rows [row, row + kRowsPerTask) of transposed in * d_out + decay * weights.
-  void weight_gradient(const float* in, float* gradient, std::ptrdiff_t row) const {
+  // Rows [row, row + panel) of transposed in * d_out + decay * weights.
+  void weight_gradient(const float* in, float* gradient, std::ptrdiff_t row, float* packed) const {
     Gemm g;
-    g.a = in + row;
+    g.rows = std::min(gemm_.panel, inputs_ - row);
+    // The activations of one input are far apart; together they stay in the first-level cache.
+    gemm_.pack_panels({in + row, inputs_, 1, batch_, g.rows, packed, 0});
+    g.a = packed;
     g.a_row = 1;
-    g.a_k = inputs_;
+    g.a_k = gemm_.panel;
     g.segment_length = batch_;
     g.b = packed_d_out_.data();
     g.c = gradient + row * outputs_;
     g.c_row = outputs_;
-    g.rows = std::min(kRowsPerTask, inputs_ - row);
     g.columns = outputs_;
     if (weights_.weight_decay != 0) {
       g.start = weights_now_ + row * outputs_;
@@ -140,7 +142,7 @@ class DenseStage final : public Stage {
   GemmKernels gemm_;
   const float* weights_now_ = nullptr;
   const float* out_ = nullptr;
-  Buffer packed_biases_, panels_, packed_d_out_;
+  std::span<float> packed_biases_, panels_, packed_d_out_;
   std::size_t panel_size_ = 0;
 };
 

@@ -169,41 +169,6 @@ void SumBlock(const Gemm& g, std::ptrdiff_t column, std::ptrdiff_t a_offset, boo
   }
 }
 
-void Multiply(const Gemm& g) {
-  constexpr std::ptrdiff_t kBlock = kBlockValues / kPanel;
-  const std::ptrdiff_t k_values = g.segments * g.segment_length;
-  // A block is some whole segments, or an equal part of one.
-  const std::ptrdiff_t parts =
-      std::max<std::ptrdiff_t>(1, (g.segment_length + kBlock - 1) / kBlock);
-  const std::ptrdiff_t together =
-      parts > 1
-          ? 1
-          : std::max<std::ptrdiff_t>(1, kBlock / std::max<std::ptrdiff_t>(1, g.segment_length));
-  TileSum tile{};
-  tile.a_row = g.a_row;
-  tile.a_segment = g.a_segment;
-  tile.a_k = g.a_k;
-  tile.c_row = g.c_row;
-  for (std::ptrdiff_t column = 0; column < g.columns; column += kPanel) {
-    const float* panel = g.b + column * k_values;
-    for (std::ptrdiff_t s = 0; s < g.segments; s += together) {
-      tile.segments = std::min(together, g.segments - s);
-      for (std::ptrdiff_t part = 0; part < parts; ++part) {
-        const std::ptrdiff_t k = g.segment_length * part / parts;
-        tile.segment_length = g.segment_length * (part + 1) / parts - k;
-        tile.b = panel + (s * g.segment_length + k) * kPanel;
-        const bool first = s == 0 && part == 0;
-        const bool last = s + together >= g.segments && part + 1 == parts;
-        tile.start = nullptr;
-        tile.start_row = first ? g.start_row : g.c_row;
-        tile.start_scale = first ? g.start_scale : 1.0f;
-        tile.relu = last && g.relu;
-        SumBlock(g, column, s * g.a_segment + k * g.a_k, first, tile);
-      }
-    }
-  }
-}
-
 void PackPanels(const Packing& p) {
   const D d;
   for (std::ptrdiff_t column = 0; column < p.columns; column += kPanel) {
@@ -220,6 +185,49 @@ void PackPanels(const Packing& p) {
     for (std::ptrdiff_t k = 0; k < p.k; ++k) {
       for (std::ptrdiff_t n = 0; n < kPanel; ++n)
         panel[k * kPanel + n] = n < columns ? from[k * p.k_stride + n * p.column_stride] : 0.0f;
+    }
+  }
+}
+
+void Multiply(const Gemm& g) {
+  constexpr std::ptrdiff_t kBlock = kBlockValues / kPanel;
+  const std::ptrdiff_t k_values = g.segments * g.segment_length;
+  // A block is some whole segments, or an equal part of one.
+  const std::ptrdiff_t parts =
+      std::max<std::ptrdiff_t>(1, (g.segment_length + kBlock - 1) / kBlock);
+  const std::ptrdiff_t together =
+      parts > 1
+          ? 1
+          : std::max<std::ptrdiff_t>(1, kBlock / std::max<std::ptrdiff_t>(1, g.segment_length));
+  TileSum tile{};
+  tile.a_row = g.a_row;
+  tile.a_segment = g.a_segment;
+  tile.a_k = g.a_k;
+  tile.c_row = g.c_row;
+  HWY_ALIGN float packed[kBlock * kPanel];
+  for (std::ptrdiff_t s = 0; s < g.segments; s += together) {
+    tile.segments = std::min(together, g.segments - s);
+    for (std::ptrdiff_t part = 0; part < parts; ++part) {
+      const std::ptrdiff_t in_segment = g.segment_length * part / parts;
+      tile.segment_length = g.segment_length * (part + 1) / parts - in_segment;
+      const std::ptrdiff_t k = s * g.segment_length + in_segment;
+      const bool first = k == 0;
+      const bool last = s + together >= g.segments && part + 1 == parts;
+      tile.start_row = first ? g.start_row : g.c_row;
+      tile.start_scale = first ? g.start_scale : 1.0f;
+      tile.relu = last && g.relu;
+      for (std::ptrdiff_t column = 0; column < g.columns; column += kPanel) {
+        if (g.b_k == 0) {
+          tile.b = g.b + column * k_values + k * kPanel;
+        } else {
+          tile.b = packed;
+          PackPanels({g.b + k * g.b_k + column * g.b_column, g.b_k, g.b_column,
+                      tile.segments * tile.segment_length, std::min(kPanel, g.columns - column),
+                      packed, 0});
+        }
+        tile.start = nullptr;
+        SumBlock(g, column, s * g.a_segment + in_segment * g.a_k, first, tile);
+      }
     }
   }
 }

@@ -23,6 +23,7 @@ struct Gemm {
   std::ptrdiff_t a_group = 0, a_row = 0, a_segment = 0, a_k = 1;
   std::ptrdiff_t segments = 1, segment_length = 0;
   const float* b = nullptr;
+  std::ptrdiff_t b_k = 0, b_column = 1;
   float* c = nullptr;
   std::ptrdiff_t c_group = 0, c_row = 0;
   std::ptrdiff_t groups = 1, rows = 0, columns = 0;

@@ -12,13 +12,13 @@ CpuInference::CpuInference(std::shared_ptr<Machine> machine, const Net& net, int
       pool_(machine_->pool(static_cast<std::size_t>(device))),
       batch_size_(batch_size),
       classes_(net.classes),
-      variables_(layout_.size()),
+      variables_(memory_.floats(layout_.size())),
       plan_(net, layout_, batch_size, false, machine_->kernels(), pool_) {}
 
 void CpuInference::write_variables(std::span<const float> variables) {
   const std::lock_guard lock(machine_->mutex());
   std::copy_n(variables.data(), layout_.size(), variables_.data());
-  pool_.run([&] { plan_.prepare(variables_.span()); });
+  pool_.run([&] { plan_.prepare(variables_); });
 }
 
 void CpuInference::logits(const Batch& batch, std::span<float> logits) {

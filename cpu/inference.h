@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "core/backend.h"
-#include "cpu/buffer.h"
 #include "cpu/machine.h"
+#include "cpu/memory.h"
 #include "cpu/plan.h"
 
 namespace towers::cpu {
@@ -22,7 +22,8 @@ class CpuInference final : public Inference {
   VariableLayout layout_;
   ThreadPool& pool_;
   int batch_size_, classes_;
-  Buffer variables_;
+  Memory memory_;
+  std::span<float> variables_;
   Plan plan_;
 };
 

@@ -25,7 +25,7 @@ Plan::Plan(const Net& net, const VariableLayout& layout, int batch_size, bool tr
   const std::size_t loss = net.layers.size() - 1;
   const std::size_t batch = static_cast<std::size_t>(batch_size);
   for (std::size_t begin = 0; begin < loss;) {
-    LayerSetting setting{&kernels, &pool, batch_size, training};
+    LayerSetting setting{&kernels, &pool, &memory_, batch_size, training};
     setting.relu_input = begin > 0 && has_relu(net.layers[begin - 1]);
     setting.wants_input_gradient = training && begin > 0;
 
@@ -43,8 +43,8 @@ Plan::Plan(const Net& net, const VariableLayout& layout, int batch_size, bool tr
                               layout.find(layer.name + "/biases"), setting);
     }
     step.out_size = extents_[step.last_layer].size();
-    step.out = Buffer(batch * step.out_size);
-    if (training) step.d_out = Buffer(batch * step.out_size);
+    step.out = memory_.floats(batch * step.out_size);
+    if (training) step.d_out = memory_.floats(batch * step.out_size);
     begin = step.last_layer + 1;
     steps_.push_back(std::move(step));
   }

@@ -9,8 +9,8 @@
 #include "core/backend.h"
 #include "core/net.h"
 #include "core/variables.h"
-#include "cpu/buffer.h"
 #include "cpu/kernels.h"
+#include "cpu/memory.h"
 #include "cpu/stage.h"
 #include "cpu/thread_pool.h"
 
@@ -38,14 +38,15 @@ class Plan {
   struct Step {
     std::unique_ptr<Stage> stage;
     std::size_t first_layer = 0, last_layer = 0;
-    std::size_t out_size = 0;  // of one image
-    Buffer out, d_out;         // [batch][out_size]
+    std::size_t out_size = 0;     // of one image
+    std::span<float> out, d_out;  // [batch][out_size]
   };
 
   Net net_;
   std::vector<Extent> extents_;
   int batch_size_;
   const Kernels& kernels_;
+  Memory memory_;
   std::vector<Step> steps_;
   std::span<const float> variables_;
   bool relu_logits_ = false;

@@ -7,6 +7,7 @@
 
 #include "core/variables.h"
 #include "cpu/kernels.h"
+#include "cpu/memory.h"
 #include "cpu/thread_pool.h"
 #include "cpu/view.h"
 
@@ -16,6 +17,7 @@ namespace towers::cpu {
 struct LayerSetting {
   const Kernels* kernels = nullptr;
   ThreadPool* pool = nullptr;  // of the device
+  Memory* memory = nullptr;    // outlives the layer
   int batch_size = 0;
   bool training = false;    // backward will be called
   bool relu_input = false;  // the input is the output of a relu, whose gradient is applied here

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "cpu/buffer.h"
+#include "cpu/memory.h"
 #include "cpu/spatial_layer.h"
 
 namespace towers::cpu {
@@ -25,15 +25,15 @@ class Pool final : public SpatialLayer {
                   " rows is not available on the CPU; the largest window is " +
                   std::to_string(kLargestPoolSize));
     if (setting.training)
-      winners_ =
-          BasicBuffer<std::uint8_t>(output.size() * static_cast<std::size_t>(setting.batch_size));
+      winners_ = setting.memory->allocate<std::uint8_t>(
+          output.size() * static_cast<std::size_t>(setting.batch_size));
   }
 
   Layout input_layout() const override { return {shape_.input}; }
   Layout output_gradient_layout() const override { return {shape_.output}; }
   bool keeps_input() const override { return false; }
   void forward(ConstView in, View out, Place place) override {
-    kernels_.forward(shape_, in, out, winners_.size() == 0 ? nullptr : winner(place), relu_input_);
+    kernels_.forward(shape_, in, out, winners_.empty() ? nullptr : winner(place), relu_input_);
   }
   void backward(const ImageGradients& x, Place place) override {
     if (x.d_in.data != nullptr) kernels_.backward(shape_, x.d_out, winner(place), x.d_in);
@@ -47,7 +47,7 @@ class Pool final : public SpatialLayer {
   PoolShape shape_;
   PoolKernels kernels_;
   bool relu_input_;
-  BasicBuffer<std::uint8_t> winners_;
+  std::span<std::uint8_t> winners_;
 };
 
 class Norm final : public SpatialLayer {
@@ -57,7 +57,8 @@ class Norm final : public SpatialLayer {
                static_cast<float>(norm.alpha), static_cast<float>(norm.beta)},
         kernels_(setting.kernels->norm),
         relu_input_(setting.relu_input),
-        scratch_(shape_.scratch() * static_cast<std::size_t>(setting.pool->threads())) {}
+        scratch_(setting.memory->floats(shape_.scratch() *
+                                        static_cast<std::size_t>(setting.pool->threads()))) {}
 
   Layout input_layout() const override { return {shape_.extent}; }
   Layout output_gradient_layout() const override { return {shape_.extent}; }
@@ -78,7 +79,7 @@ class Norm final : public SpatialLayer {
   NormShape shape_;
   NormKernels kernels_;
   bool relu_input_;
-  Buffer scratch_;
+  std::span<float> scratch_;
 };
 
 }  // namespace

@@ -20,15 +20,15 @@ CpuTowers::CpuTowers(std::shared_ptr<Machine> machine, const Net& net,
       batch_size_(options.batch_size),
       classes_(net.classes),
       jobs_(machine_->devices()),
-      variables_(layout_.size()),
-      averages_(layout_.size()) {
+      variables_(memory_.floats(layout_.size())),
+      averages_(memory_.floats(layout_.size())) {
   for (std::size_t t = 0; t < options.device_of_tower.size(); ++t) {
     last_job_ = static_cast<std::size_t>(options.device_of_tower[t]);
     jobs_[last_job_].towers.push_back(t);
-    gradients_.emplace_back(layout_.size());
+    gradients_.push_back(memory_.floats(layout_.size()));
     gradient_pointers_.push_back(gradients_.back().data());
   }
-  if (gradients_.size() > 1) mean_ = Buffer(layout_.size());
+  if (gradients_.size() > 1) mean_ = memory_.floats(layout_.size());
   for (std::size_t d = 0; d < jobs_.size(); ++d) {
     jobs_[d].owner = this;
     if (!jobs_[d].towers.empty())
@@ -74,10 +74,10 @@ void CpuTowers::compute_gradients(std::span<const Batch> batches, bool keep_acti
 
 void CpuTowers::DeviceJob::operator()() {
   if (towers.empty()) return;
-  plan->prepare(owner->variables_.span());
+  plan->prepare(owner->variables_);
   for (const std::size_t t : towers) {
     const bool keep = owner->keep_activations_ && t + 1 == owner->gradients_.size();
-    const double loss = plan->gradients(owner->batches_[t], keep, owner->gradients_[t].span());
+    const double loss = plan->gradients(owner->batches_[t], keep, owner->gradients_[t]);
     owner->report_.towers[t].cross_entropy = static_cast<float>(loss);
   }
 }
@@ -162,7 +162,7 @@ std::optional<NonFinite> CpuTowers::find_trouble() const {
 
 NonFinite CpuTowers::name_gradient(std::size_t v) const {
   const Variable& variable = layout_.variables()[v];
-  const auto bad = std::find_if(gradients_.begin(), gradients_.end(), [&](const Buffer& tower) {
+  const auto bad = std::find_if(gradients_.begin(), gradients_.end(), [&](std::span<float> tower) {
     return !all_finite(variable.size, tower.data() + variable.offset);
   });
   // The sum of finite gradients may overflow: no tower's fault then.
@@ -179,7 +179,7 @@ void CpuTowers::read_moving_averages(std::span<float> out) {
 }
 
 void CpuTowers::read_gradients(std::span<float> out) {
-  const Buffer& gradient = gradients_.size() == 1 ? gradients_[0] : mean_;
+  const std::span<float> gradient = gradients_.size() == 1 ? gradients_[0] : mean_;
   std::copy_n(gradient.data(), layout_.size(), out.data());
 }
 

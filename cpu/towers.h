@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/backend.h"
-#include "cpu/buffer.h"
 #include "cpu/machine.h"
+#include "cpu/memory.h"
 #include "cpu/plan.h"
 
 namespace towers::cpu {
@@ -57,10 +57,11 @@ class CpuTowers final : public Towers {
   std::size_t last_job_ = 0;     // of the last tower
   std::vector<Piece> pieces_;
 
-  Buffer variables_, averages_;
-  std::vector<Buffer> gradients_;  // of each tower
+  Memory memory_;
+  std::span<float> variables_, averages_;
+  std::vector<std::span<float>> gradients_;  // of each tower
   std::vector<const float*> gradient_pointers_;
-  Buffer mean_;  // of several towers
+  std::span<float> mean_;  // of several towers
   StepReport report_;
   std::int64_t good_steps_ = 0;
 
