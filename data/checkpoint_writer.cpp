@@ -98,15 +98,16 @@ void write_checkpoint(const std::filesystem::path& prefix, std::vector<Tensor> t
   std::error_code error;
   std::filesystem::remove(index.path(), error);
   if (error) throw_file_error("replace", index.path(), error.value());
-  data.rename();
+  const std::filesystem::path folder = prefix.parent_path();
   try {
+    data.rename();
     index.rename();
+    sync_folder(folder.empty() ? "." : folder);
   } catch (const Error&) {
+    std::filesystem::remove(index.path(), error);
     std::filesystem::remove(data.path(), error);
     throw;
   }
-  const std::filesystem::path folder = prefix.parent_path();
-  sync_folder(folder.empty() ? "." : folder);
 }
 
 }  // namespace towers::data

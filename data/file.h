@@ -49,7 +49,8 @@ std::filesystem::path temporary_name(const std::filesystem::path& path);
 std::string final_name_of_temporary(const std::string& name);
 
 // A file that is written beside its final name and takes that name by `commit`. Unless committed it
-// leaves nothing behind. Errors carry the final path.
+// leaves nothing behind. Errors carry the final path. When a commit fails in its very last part,
+// the folder's sync, the new file is in place, whole.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);

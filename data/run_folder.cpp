@@ -175,7 +175,11 @@ std::uint64_t free_bytes(const std::filesystem::path& dir) {
 
 void require_writable_folder(const std::filesystem::path& dir) {
   make_folder(dir);
-  const AtomicFile probe(dir / kLockFile);  // writes a temporary file and removes it
+  const std::filesystem::path probe = temporary_name(dir / kLockFile);
+  const FileDescriptor file(
+      ::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (file.get() < 0) throw_file_error("write in", dir, errno);
+  ::unlink(probe.c_str());
 }
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& content) {
