@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <thread>
 
@@ -33,6 +34,7 @@ class Walk {
         forced_(forced),
         pass_(pass) {
     variables_of_.resize(net.layers.size());
+    contradictions_.assign(net.layers.size(), std::vector<Contradiction>(batch.labels.size()));
     for (const Variable& v : layout_.variables()) variables_of_[v.layer].push_back(&v);
   }
 
@@ -40,8 +42,14 @@ class Walk {
   double forward(std::size_t example);
   // Adds to the gradients (layout.size() values).
   void backward(std::size_t example, double* gradients);
+  // After all examples.
+  double contradiction() const;
 
  private:
+  // The largest value decided wrongly, and the largest value, of one layer and example.
+  struct Contradiction {
+    double wrong = 0, largest = 0;
+  };
   Extent input_extent(std::size_t layer) const {
     return layer == 0 ? net_.input : extents_[layer - 1];
   }
@@ -59,6 +67,7 @@ class Walk {
     return flat + variables_of_[layer][which]->offset;
   }
   void relu_forward(std::size_t layer, std::size_t example);
+  void max_pool_forward(std::size_t layer, const MaxPool& pool, std::size_t example);
 
   const Net& net_;
   const std::vector<Extent> extents_;
@@ -68,15 +77,47 @@ class Walk {
   const bool forced_;
   Pass& pass_;
   std::vector<std::vector<const Variable*>> variables_of_;
+  std::vector<std::vector<Contradiction>> contradictions_;
 };
 
 void Walk::relu_forward(std::size_t layer, std::size_t example) {
   double* y = at(pass_.outputs, layer, example);
   std::uint8_t* passed = at(pass_.decisions.relu, layer, example);
+  Contradiction& contradiction = contradictions_[layer][example];
   for (std::size_t i = 0; i < extents_[layer].size(); ++i) {
-    if (!forced_) passed[i] = !(y[i] <= 0);  // a NaN passes
+    const std::uint8_t own = !(y[i] <= 0);  // a NaN passes
+    if (!forced_) passed[i] = own;
+    if (passed[i] != own) contradiction.wrong = std::max(contradiction.wrong, std::abs(y[i]));
+    contradiction.largest = std::max(contradiction.largest, std::abs(y[i]));
     if (!passed[i]) y[i] = 0;
   }
+}
+
+void Walk::max_pool_forward(std::size_t layer, const MaxPool& pool, std::size_t example) {
+  const double* x = input(layer, example);
+  std::vector<std::int32_t> own(extents_[layer].size());
+  max_pool_winners(pool, input_extent(layer), x, own.data());
+  std::int32_t* winner = at(pass_.decisions.pool, layer, example);
+  if (!forced_) std::copy(own.begin(), own.end(), winner);
+  Contradiction& contradiction = contradictions_[layer][example];
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    contradiction.wrong = std::max(contradiction.wrong, x[own[i]] - x[winner[i]]);
+    contradiction.largest = std::max(contradiction.largest, std::abs(x[own[i]]));
+  }
+  gather(own.size(), winner, x, at(pass_.outputs, layer, example));
+}
+
+double Walk::contradiction() const {
+  double worst = 0;
+  for (const std::vector<Contradiction>& layer : contradictions_) {
+    Contradiction all;
+    for (const Contradiction& c : layer) {
+      all.wrong = std::max(all.wrong, c.wrong);
+      all.largest = std::max(all.largest, c.largest);
+    }
+    if (all.wrong > 0) worst = std::max(worst, all.wrong / all.largest);
+  }
+  return worst;
 }
 
 double Walk::forward(std::size_t example) {
@@ -92,9 +133,7 @@ double Walk::forward(std::size_t example) {
       dense_forward(in.size(), static_cast<std::size_t>(d->outputs), x, parameter(flat, l, 0),
                     parameter(flat, l, 1), y);
     } else if (const auto* p = std::get_if<MaxPool>(&layer.op)) {
-      std::int32_t* winner = at(pass_.decisions.pool, l, example);
-      if (!forced_) max_pool_winners(*p, in, x, winner);
-      gather(extents_[l].size(), winner, x, y);
+      max_pool_forward(l, *p, example);
     } else if (const auto* n = std::get_if<LocalResponseNorm>(&layer.op)) {
       local_response_norm_forward(*n, in, x, y);
     } else {
@@ -204,6 +243,7 @@ Pass forward_backward(const Net& net, std::span<const double> variables, const B
     }
   });
 
+  pass.contradiction = walk.contradiction();
   pass.gradients.resize(layout.size());
   for (const std::vector<double>& sum : gradients)
     for (std::size_t i = 0; i < sum.size(); ++i) pass.gradients[i] += sum[i];

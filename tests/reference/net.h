@@ -38,6 +38,10 @@ struct Pass {
   Decisions decisions;
   Losses losses;
   std::vector<double> gradients;  // of the total loss, weight decay included; layout.size() values
+  // How wrong forced decisions were, over all layers: the largest value that a relu decided against
+  // its sign, or by which a pool's winner was not the largest, over the layer's largest. Rounding
+  // leaves about 1e-7.
+  double contradiction = 0;
 
   // Output of the last layer before the loss.
   const std::vector<double>& logits() const { return outputs[outputs.size() - 2]; }

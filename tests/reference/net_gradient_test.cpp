@@ -91,17 +91,29 @@ TEST_CASE("decisions follow from the outputs of the convolution and dense layers
   CHECK(decisions.pool == pass.decisions.pool);
 }
 
-TEST_CASE("forced decisions decide") {
+TEST_CASE("forced decisions decide, and what they contradict is told") {
   const Net net = small_net();
   const Batch batch = make_batch(net, 1);
   const std::vector<double> variables = make_variables(net);
   Decisions decisions = forward_backward(net, variables, batch).decisions;
+  CHECK(forward_backward(net, variables, batch, &decisions).contradiction == 0);
   const std::size_t local3 = 5;
   for (std::uint8_t& passed : decisions.relu[local3]) passed = 0;
   const Pass pass = forward_backward(net, variables, batch, &decisions);
   CHECK(pass.outputs[local3] == std::vector<double>(7, 0.0));
+  CHECK(pass.contradiction > 0.1);
   const Variable& biases = VariableLayout(net).find("local3/biases");
   for (std::size_t i = 0; i < biases.size; ++i) CHECK(pass.gradients[biases.offset + i] == 0);
+}
+
+TEST_CASE("a pool's winner that is not the largest is told") {
+  const Net net{"pool", {1, 2, 1}, 1, {{"pool", MaxPool{2, 2}}, {"loss", SoftmaxLoss{}}}};
+  const Batch batch{{4, 3}, {0}};
+  Decisions decisions = forward_backward(net, {}, batch).decisions;
+  decisions.pool[0][0] = 1;
+  const Pass pass = forward_backward(net, {}, batch, &decisions);
+  CHECK(pass.outputs[0] == std::vector<double>{3});
+  CHECK(pass.contradiction == 0.25);
 }
 
 TEST_CASE("the weight losses are the decay times half the squares, in the layout's order") {

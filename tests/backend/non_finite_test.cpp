@@ -1,0 +1,129 @@
+// A value that is not finite is reported at the step that meets it, wherever it is: relu and max
+// pooling can swallow one, so a finite loss proves nothing.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "core/models/cifar10.h"
+#include "tests/backend/problem.h"
+
+namespace towers::test {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+Net reduced_net() {
+  Net net = cifar10_net();
+  for (Layer& layer : net.layers) {
+    if (auto* c = std::get_if<Convolution>(&layer.op)) c->outputs = 8;
+    if (auto* d = std::get_if<Dense>(&layer.op)) d->outputs = 10;
+  }
+  return net;
+}
+
+void step(Towers& towers, std::span<const Batch> batches) {
+  towers.compute_gradients(batches, false);
+  towers.average_gradients();
+  towers.apply_gradients(0.1f, 0.9f);
+}
+
+TEST_CASE("a value that is not finite in any variable or average is reported at that step") {
+  for_each_backend([](const BackendUnderTest& row, Backend& backend) {
+    const Problem problem = draw_problem(reduced_net(), 3);
+    const HostBatch host(backend, problem);
+    const std::unique_ptr<Towers> towers = compile(row, backend, problem, 3);
+    for (const Variable& v : problem.layout.variables())
+      for (const float poison : {kNan, kInfinity, -kInfinity})
+        for (const std::size_t where : {v.offset, v.offset + v.size / 2, v.offset + v.size - 1})
+          for (const bool in_average : {false, true}) {
+            CAPTURE(v.name, poison, where - v.offset, in_average);
+            const std::unique_ptr<Towers> fresh = compile(row, backend, problem, 3);
+            std::vector<float> variables = problem.variables, averages = problem.averages;
+            (in_average ? averages : variables)[where] = poison;
+            fresh->write_variables(variables, averages);
+            step(*fresh, {&host.get(), 1});
+            const StepReport& report = fresh->report();
+            REQUIRE(report.non_finite.has_value());
+            CHECK(fresh->diverged());
+            CHECK_FALSE(report.non_finite->what.empty());
+            if (in_average) CHECK(report.non_finite->what.find(v.name) != std::string::npos);
+          }
+  });
+}
+
+TEST_CASE("a value that is not finite in an image is reported at that step, with its tower") {
+  for_each_backend([](const BackendUnderTest& row, Backend& backend) {
+    const Problem problem = draw_problem(reduced_net(), 4);
+    for (const float poison : {kNan, kInfinity, -kInfinity})
+      for (const std::size_t where :
+           {std::size_t{0}, std::size_t{850}, 2 * problem.net.input.size() - 1})
+        for (const int tower : {0, 1}) {
+          CAPTURE(poison, where, tower);
+          const std::unique_ptr<Towers> towers = compile(row, backend, problem, 2, 2);
+          HostBatch first(backend, problem, 0, 2), second(backend, problem, 2, 2);
+          const std::vector<Batch> batches{first.get(), second.get()};
+          step(*towers, batches);
+          REQUIRE_FALSE(towers->report().non_finite.has_value());
+          CHECK_FALSE(towers->diverged());
+          (tower == 0 ? first : second).images()[where] = poison;
+          step(*towers, batches);
+          REQUIRE(towers->report().non_finite.has_value());
+          CHECK(towers->report().non_finite->tower == tower);
+          CHECK(towers->report().non_finite->good_steps == 1);
+          // It stays so, and stays the first.
+          (tower == 0 ? first : second).images()[where] = 0;
+          step(*towers, batches);
+          REQUIRE(towers->report().non_finite.has_value());
+          CHECK(towers->report().non_finite->good_steps == 1);
+        }
+  });
+}
+
+TEST_CASE("a variable that overflows in the update is reported, by name and with no tower") {
+  for_each_backend([](const BackendUnderTest& row, Backend& backend) {
+    const Problem problem = draw_problem(reduced_net(), 3);
+    const std::unique_ptr<Towers> towers = compile(row, backend, problem, 3);
+    const HostBatch host(backend, problem);
+    towers->compute_gradients({&host.get(), 1}, false);
+    towers->average_gradients();
+    towers->apply_gradients(kInfinity, 0.9f);
+    REQUIRE(towers->report().non_finite.has_value());
+    CHECK(towers->report().non_finite->tower == -1);
+    CHECK(towers->report().non_finite->what.find("conv1/weights") != std::string::npos);
+  });
+}
+
+TEST_CASE("a loss that alone overflows is reported") {
+  // A large weight that only zeros meet: its square overflows, its gradient does not.
+  const Net net = small_net(
+      {1, 1, 4},
+      {{"dense", Dense{.outputs = 3}, {.weights_stddev = 0, .biases = 0, .weight_decay = 0.01}}});
+  for_each_backend([&](const BackendUnderTest& row, Backend& backend) {
+    Problem problem = draw_problem(net, 2);
+    problem.variables[problem.layout.find("dense/weights").offset] = 1e25f;
+    std::fill(problem.images.begin(), problem.images.end(), 0.0f);
+    const std::unique_ptr<Towers> towers = compile(row, backend, problem, 2);
+    const HostBatch host(backend, problem);
+    step(*towers, {&host.get(), 1});
+    REQUIRE(towers->report().non_finite.has_value());
+    CHECK(towers->report().non_finite->what.empty());
+    CHECK(towers->report().non_finite->tower == 0);
+  });
+}
+
+TEST_CASE("large but finite values are not reported") {
+  for_each_backend([](const BackendUnderTest& row, Backend& backend) {
+    Problem problem = draw_problem(reduced_net(), 3);
+    problem.averages[problem.layout.find("local4/weights").offset] = 3e38f;
+    problem.averages[problem.layout.find("local3/weights").offset] = 1e-42f;
+    const std::unique_ptr<Towers> towers = compile(row, backend, problem, 3);
+    const HostBatch host(backend, problem);
+    step(*towers, {&host.get(), 1});
+    CHECK_FALSE(towers->report().non_finite.has_value());
+  });
+}
+
+}  // namespace
+}  // namespace towers::test
