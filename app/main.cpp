@@ -14,6 +14,7 @@
 
 #include "app/commands.h"
 #include "app/setup.h"
+#include "app/signals.h"
 #include "cli/console.h"
 #include "cli/parse.h"
 #include "core/error.h"
@@ -48,6 +49,7 @@ int main(int argc, char** argv) {
   using namespace towers;
   try {
     cli::prepare_standard_streams();
+    app::ignore_file_size_signal();
     const cli::Parsed parsed =
         cli::parse(std::vector<std::string>(argv + 1, argv + argc), app::version_text());
     return std::visit(app::Run{parsed}, parsed.command);

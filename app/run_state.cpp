@@ -22,7 +22,9 @@ std::optional<std::string> RunState::flag(const std::string& name) const {
 }
 
 std::string to_text(const RunState& state) {
-  std::string text = "# The flags of this run: towers train --flagfile=THIS_FILE --resume\n";
+  std::string text =
+      "# The flags of this run. Go on with: towers train --flagfile=THIS_FILE --resume\n"
+      "# (after the folder was moved, with its new --train_dir behind them).\n";
   for (const auto& [checkpoint, position] : state.position)
     text += kPositionMark + checkpoint + ": " + std::to_string(position) + "\n";
   return text + state.flagfile;

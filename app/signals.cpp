@@ -22,6 +22,8 @@ extern "C" void handle_signal(int signal) {
 
 }  // namespace
 
+void ignore_file_size_signal() { ::signal(SIGXFSZ, SIG_IGN); }
+
 SignalGuard::SignalGuard() {
   g_received = 0;
   struct sigaction action {};

@@ -50,6 +50,10 @@ TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& pa
       variables_(layout_.size()),
       averages_(layout_.size()) {
   folder_ = std::make_unique<data::RunFolder>(options.train_dir, mode_of(options));
+  // Whole paths, so that the stored flags work from any folder.
+  for (const auto& [name, path] : {std::pair{"train_dir", options.train_dir},
+                                   std::pair{"data_dir", options.data_dir}})
+    flagfile_ = cli::with_flag(flagfile_, name, std::filesystem::absolute(path).string());
   if (options.resume) state_ = read_run_state(folder_->path());
   choose_seed();
   restore();

@@ -41,6 +41,7 @@ function(towers_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   towers_settings(${name})
+  target_compile_options(${name} PRIVATE -O1)  # assertions: optimizing them costs minutes
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} towers_test_main)
   set(properties SKIP_REGULAR_EXPRESSION "skipped: ")
   if(arg_LABELS)

@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 namespace {
 
 ProcessResult train_on(const fs::path& data_dir, const fs::path& folder) {
-  return towers({"--data_dir=" + data_dir.string(), "--nodownload", "--device=cpu", "--max_steps=1",
+  return run_towers({"--data_dir=" + data_dir.string(), "--nodownload", "--device=cpu", "--max_steps=1",
                  "--batch_size=8", "--train_dir=" + (folder / "run").string()});
 }
 
@@ -33,7 +33,7 @@ void check_error(const ProcessResult& run, const std::vector<std::string>& parts
 
 }  // namespace
 
-TEST_CASE("--nodownload prints the address and the path") {
+TEST_CASE("flag --nodownload prints the address and the path") {
   TemporaryFolder folder;
   check_error(train_on(folder.path() / "data", folder.path()),
               {"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",

@@ -4,6 +4,8 @@
 
 #include <signal.h>
 
+#include <cmath>
+
 #include "data/checkpoint.h"
 #include "tests/app/quick_run.h"
 
@@ -46,7 +48,7 @@ TEST_CASE("a second signal leaves a whole checkpoint") {
   reader.read("conv2/weights", weights);
 }
 
-TEST_CASE("--max_seconds saves and ends with exit code 0") {
+TEST_CASE("flag --max_seconds saves and ends with exit code 0") {
   TemporaryFolder folder;
   const ProcessResult run = quick_run(folder.path() / "run", 1000000, {"--max_seconds=0.3"});
   CHECK(run.exit_code == 0);
@@ -100,11 +102,11 @@ TEST_CASE("a misspelt flag ends with exit code 2, a suggestion, and nothing crea
   CHECK_FALSE(fs::exists(folder.path() / "run"));
 }
 
-TEST_CASE("--help and --version go to stdout") {
-  const ProcessResult help = towers({"--help"});
+TEST_CASE("flag --help and --version go to stdout") {
+  const ProcessResult help = run_towers({"--help"});
   CHECK(help.exit_code == 0);
   CHECK(contains(help.out, "--num_gpus"));
-  const ProcessResult version = towers({"--version"});
+  const ProcessResult version = run_towers({"--version"});
   CHECK(version.exit_code == 0);
   CHECK(contains(version.out, "towers "));
   CHECK(version.err.empty());

@@ -42,7 +42,7 @@ TEST_CASE("run_once in each spelling evaluates once and ends") {
   for (const std::string spelling :
        {"--run_once", "--run_once=true", "--run_once=True", "--run_once=1", "-run_once"}) {
     INFO(spelling);
-    const ProcessResult run = towers(eval_args(folder.path(), {spelling}));
+    const ProcessResult run = run_towers(eval_args(folder.path(), {spelling}));
     CHECK(run.exit_code == 0);
     CHECK(precisions_of(run.out).size() == 1);
   }
@@ -53,7 +53,7 @@ TEST_CASE("each image is counted once for any batch size") {
   REQUIRE(quick_run(folder.path() / "run", 30).exit_code == 0);
   const auto right = [&](const std::string& batch) {
     const ProcessResult run =
-        towers(eval_args(folder.path(), {"--run_once", "--batch_size=" + batch}));
+        run_towers(eval_args(folder.path(), {"--run_once", "--batch_size=" + batch}));
     std::smatch match;
     REQUIRE(std::regex_search(run.err, match, std::regex(R"((\d+) of 500 right)")));
     return match[1].str();
@@ -65,7 +65,7 @@ TEST_CASE("each image is counted once for any batch size") {
 
 TEST_CASE("run_once without a checkpoint is an error") {
   TemporaryFolder folder;
-  const ProcessResult run = towers(eval_args(folder.path(), {"--run_once"}));
+  const ProcessResult run = run_towers(eval_args(folder.path(), {"--run_once"}));
   CHECK(run.exit_code == 1);
   CHECK(contains(run.err, "No checkpoint file found"));
   CHECK(run.out.empty());
@@ -93,16 +93,24 @@ TEST_CASE("the loop evaluates each checkpoint once, and SIGINT ends it quietly")
   }
 }
 
-TEST_CASE("raw weights and averages differ") {
+TEST_CASE("the synthetic set is learned, and averages and raw weights differ") {
   TemporaryFolder folder;
-  REQUIRE(quick_run(folder.path() / "run", 1, {"--learning_rate=3"}).exit_code == 0);
-  CHECK(towers(eval_args(folder.path(), {"--run_once", "--raw_weights"})).exit_code == 0);
+  REQUIRE(quick_run(folder.path() / "run", 250, {"--batch_size=64"}).exit_code == 0);
+  const auto precision = [&](const std::string& flag) {
+    const ProcessResult run = run_towers(eval_args(folder.path(), {"--run_once", flag}));
+    const std::vector<std::string> found = precisions_of(run.out);
+    REQUIRE(found.size() == 1);
+    return std::stod(found.front());
+  };
+  const double averaged = precision("--noraw_weights"), raw = precision("--raw_weights");
+  CHECK(averaged > 0.2);  // 0.1 is chance
+  CHECK(averaged != raw);
 }
 
 TEST_CASE("more examples than there are is a usage error") {
   TemporaryFolder folder;
   REQUIRE(quick_run(folder.path() / "run", 1).exit_code == 0);
-  const ProcessResult run = towers(eval_args(folder.path(), {"--run_once", "--num_examples=10001"}));
+  const ProcessResult run = run_towers(eval_args(folder.path(), {"--run_once", "--num_examples=10001"}));
   CHECK(run.exit_code == 2);
   CHECK(contains(run.err, "10000"));
 }
@@ -117,7 +125,7 @@ TEST_CASE("TensorFlow's checkpoint gives TensorFlow's precision") {
     int right;
   };
   for (const Case& c : {Case{"--noraw_weights", 6558}, Case{"--raw_weights", 6286}}) {
-    const ProcessResult run = towers(
+    const ProcessResult run = run_towers(
         {"eval", "--run_once", "--device=cpu", c.flag, std::string("--data_dir=") + data,
          "--checkpoint_dir=" + (shared_dir() / "golden").string(),
          "--eval_dir=" + (folder.path() / "eval").string()});
@@ -130,10 +138,10 @@ TEST_CASE("TensorFlow's checkpoint gives TensorFlow's precision") {
 }
 
 TEST_CASE("devices lists the CPU devices, as text and as JSON") {
-  const ProcessResult text = towers({"devices", "--device=cpu", "--cpu_devices=2"});
+  const ProcessResult text = run_towers({"devices", "--device=cpu", "--cpu_devices=2"});
   CHECK(text.exit_code == 0);
   CHECK(contains(text.out, "/cpu:0, /cpu:1"));
-  const ProcessResult json = towers({"devices", "--device=cpu", "--json"});
+  const ProcessResult json = run_towers({"devices", "--device=cpu", "--json"});
   CHECK(json.out.front() == '{');
   CHECK(contains(json.out, "\"/cpu:0\""));
 }
@@ -143,7 +151,7 @@ TEST_CASE("inspect names the tensors of a prefix, a file and a folder") {
   REQUIRE(quick_run(folder.path() / "run", 1).exit_code == 0);
   const fs::path run = folder.path() / "run";
   for (const fs::path& path : {run / "model.ckpt-0", run / "model.ckpt-0.index", run}) {
-    const ProcessResult result = towers({"inspect", path.string()});
+    const ProcessResult result = run_towers({"inspect", path.string()});
     CHECK(result.exit_code == 0);
     CHECK(contains(result.out, "conv1/weights/ExponentialMovingAverage"));
     CHECK(contains(result.out, "[5, 5, 3, 64]"));
@@ -151,7 +159,7 @@ TEST_CASE("inspect names the tensors of a prefix, a file and a folder") {
   std::string data = read_file(run / "model.ckpt-0.data-00000-of-00001");
   data[100000] ^= 1;
   write_file(run / "model.ckpt-0.data-00000-of-00001", data);
-  const ProcessResult damaged = towers({"inspect", run.string()});
+  const ProcessResult damaged = run_towers({"inspect", run.string()});
   CHECK(damaged.exit_code == 1);
   CHECK(contains(damaged.err, "model.ckpt-0"));
 }

@@ -112,7 +112,7 @@ ProcessResult Process::wait() {
   return result_;
 }
 
-ProcessResult towers(const std::vector<std::string>& args, const ProcessOptions& options) {
+ProcessResult run_towers(const std::vector<std::string>& args, const ProcessOptions& options) {
   return Process(args, options).wait();
 }
 

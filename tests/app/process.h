@@ -10,9 +10,9 @@
 namespace towers::test {
 
 struct ProcessOptions {
-  std::vector<std::string> environment;  // "NAME=value", added to the tests' own
-  std::optional<uid_t> user;             // run as this user (needs root)
-  std::optional<long> file_size_limit;   // RLIMIT_FSIZE in bytes
+  std::vector<std::string> environment{};  // "NAME=value", added to the tests' own
+  std::optional<uid_t> user{};             // run as this user (needs root)
+  std::optional<long> file_size_limit{};   // RLIMIT_FSIZE in bytes
   bool close_stdout_reader = false;      // as `| head -0` does
   double limit_seconds = 120;            // killed after that
 };
@@ -48,6 +48,6 @@ class Process {
 };
 
 // Runs `towers ARGS...` to its end.
-ProcessResult towers(const std::vector<std::string>& args, const ProcessOptions& options = {});
+ProcessResult run_towers(const std::vector<std::string>& args, const ProcessOptions& options = {});
 
 }  // namespace towers::test

@@ -27,7 +27,7 @@ inline std::vector<std::string> quick_args(const std::filesystem::path& train_di
 inline ProcessResult quick_run(const std::filesystem::path& train_dir, int max_steps,
                                const std::vector<std::string>& more = {},
                                const ProcessOptions& options = {}) {
-  return towers(quick_args(train_dir, max_steps, more), options);
+  return run_towers(quick_args(train_dir, max_steps, more), options);
 }
 
 inline std::vector<std::string> lines_of(const std::string& text) {

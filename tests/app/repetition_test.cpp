@@ -50,7 +50,7 @@ TEST_CASE("a resumed run takes the stored seed") {
   REQUIRE(quick_run(folder.path() / "whole", 6).exit_code == 0);
   REQUIRE(quick_run(folder.path() / "parts", 3).exit_code == 0);
   const ProcessResult rest =
-      towers({"--dataset=synthetic", "--batch_size=8", "--max_steps=6", "--resume", "--device=cpu",
+      run_towers({"--dataset=synthetic", "--batch_size=8", "--max_steps=6", "--resume", "--device=cpu",
               "--train_dir=" + (folder.path() / "parts").string()});
   REQUIRE(rest.exit_code == 0);
   CHECK(checkpoint_bytes(folder.path() / "whole", 5) == checkpoint_bytes(folder.path() / "parts", 5));
@@ -61,7 +61,7 @@ TEST_CASE("the stored flagfile and --resume go on as the run was") {
   REQUIRE(quick_run(folder.path() / "whole", 6).exit_code == 0);
   REQUIRE(quick_run(folder.path() / "parts", 3).exit_code == 0);
   const ProcessResult rest =
-      towers({"train", "--flagfile=" + (folder.path() / "parts/flags.txt").string(), "--resume",
+      run_towers({"train", "--flagfile=" + (folder.path() / "parts/flags.txt").string(), "--resume",
               "--max_steps=6"});
   INFO(rest.err);
   REQUIRE(rest.exit_code == 0);
@@ -102,7 +102,7 @@ TEST_CASE("a run at or past --max_steps says so and writes nothing") {
   CHECK(count() == before);
 }
 
-TEST_CASE("--resume in an empty folder starts at 0 and says so") {
+TEST_CASE("flag --resume in an empty folder starts at 0 and says so") {
   TemporaryFolder folder;
   const ProcessResult run = quick_run(folder.path() / "run", 2, {"--resume"});
   CHECK(run.exit_code == 0);

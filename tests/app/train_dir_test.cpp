@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <signal.h>
 #include <unistd.h>
 
 #include "tests/app/quick_run.h"
@@ -58,11 +59,11 @@ TEST_CASE("what fails before step 1 deletes nothing") {
   TemporaryFolder folder;
   REQUIRE(quick_run(folder.path() / "run", 4).exit_code == 0);
   const std::string train_dir = "--train_dir=" + (folder.path() / "run").string();
-  CHECK(towers({train_dir, "--data_dir=" + (folder.path() / "none").string(), "--nodownload"})
+  CHECK(run_towers({train_dir, "--data_dir=" + (folder.path() / "none").string(), "--nodownload"})
             .exit_code == 1);
-  CHECK(towers({train_dir, "--dataset=synthetic", "--init_from=/nonexistent/model"}).exit_code == 1);
-  CHECK(towers({train_dir, "--dataset=synthetic", "--num_gpu=2"}).exit_code == 2);
-  CHECK(towers({train_dir, "--dataset=synthetic", "--device=cpu", "--precision=bf16"}).exit_code == 1);
+  CHECK(run_towers({train_dir, "--dataset=synthetic", "--init_from=/nonexistent/model"}).exit_code == 1);
+  CHECK(run_towers({train_dir, "--dataset=synthetic", "--num_gpu=2"}).exit_code == 2);
+  CHECK(run_towers({train_dir, "--dataset=synthetic", "--device=cpu", "--precision=bf16"}).exit_code == 1);
   CHECK(fs::exists(folder.path() / "run/model.ckpt-3.index"));
 }
 
@@ -93,7 +94,7 @@ TEST_CASE("an output folder of another user is an error with path and reason") {
   fs::permissions(folder.path() / "mine", fs::perms::others_read | fs::perms::others_exec,
                   fs::perm_options::add);
   const ProcessResult eval =
-      towers({"eval", "--dataset=synthetic", "--device=cpu", "--run_once",
+      run_towers({"eval", "--dataset=synthetic", "--device=cpu", "--run_once",
               "--checkpoint_dir=" + (folder.path() / "mine").string(),
               "--eval_dir=" + (folder.path() / "eval").string()},
              as_nobody);

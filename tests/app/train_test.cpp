@@ -82,7 +82,7 @@ TEST_CASE("the final summary says where the time went") {
   CHECK(contains(run.out, "80"));  // 5 steps of 2 towers of 8: every tower counts
 }
 
-TEST_CASE("--quiet leaves the step lines alone on stdout") {
+TEST_CASE("flag --quiet leaves the step lines alone on stdout") {
   TemporaryFolder folder;
   const ProcessResult run = quick_run(folder.path() / "run", 11, {"--quiet"});
   CHECK(lines_of(run.out).size() == 2);
@@ -90,7 +90,7 @@ TEST_CASE("--quiet leaves the step lines alone on stdout") {
   CHECK(run.err.empty());
 }
 
-TEST_CASE("--log_device_placement names each layer of each tower once, on stderr") {
+TEST_CASE("flag --log_device_placement names each layer of each tower once, on stderr") {
   TemporaryFolder folder;
   const ProcessResult run =
       quick_run(folder.path() / "run", 2, {"--num_gpus=2", "--log_device_placement"});
@@ -119,7 +119,7 @@ TEST_CASE("towers beyond the devices are an error without soft placement") {
             .exit_code == 0);
 }
 
-TEST_CASE("--max_steps=0 makes nothing") {
+TEST_CASE("flag --max_steps=0 makes nothing") {
   TemporaryFolder folder;
   const ProcessResult run = quick_run(folder.path() / "run", 0);
   CHECK(run.exit_code == 0);
@@ -127,13 +127,13 @@ TEST_CASE("--max_steps=0 makes nothing") {
   CHECK_FALSE(fs::exists(folder.path() / "run/checkpoint"));
 }
 
-TEST_CASE("--max_steps=1 makes one step and one checkpoint") {
+TEST_CASE("flag --max_steps=1 makes one step and one checkpoint") {
   TemporaryFolder folder;
   REQUIRE(quick_run(folder.path() / "run", 1).exit_code == 0);
   CHECK(fs::exists(folder.path() / "run/model.ckpt-0.index"));
 }
 
-TEST_CASE("--init_from starts at step 0 with a checkpoint's variables") {
+TEST_CASE("flag --init_from starts at step 0 with a checkpoint's variables") {
   TemporaryFolder folder;
   REQUIRE(quick_run(folder.path() / "first", 5).exit_code == 0);
   const ProcessResult run =
@@ -151,18 +151,9 @@ TEST_CASE("--init_from starts at step 0 with a checkpoint's variables") {
   CHECK(after.read_integer("global_step") == 1);
 }
 
-TEST_CASE("--eval_every prints precision lines") {
+TEST_CASE("flag --eval_every prints precision lines") {
   TemporaryFolder folder;
   const ProcessResult run =
       quick_run(folder.path() / "run", 3, {"--eval_every=2", "--batch_size=64"});
   CHECK(contains(run.out, ": precision @ 1 = 0."));
-}
-
-TEST_CASE("the synthetic set is learned") {
-  TemporaryFolder folder;
-  const ProcessResult run = quick_run(folder.path() / "run", 120, {"--batch_size=32"});
-  REQUIRE(run.exit_code == 0);
-  const std::vector<std::string> losses = losses_of(run.out);
-  const auto loss = [](const std::string& line) { return std::stod(line.substr(line.rfind(' '))); };
-  CHECK(loss(losses.back()) < loss(losses.front()) - 0.5);
 }
