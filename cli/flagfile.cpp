@@ -16,7 +16,7 @@ namespace {
 
 // Far beyond any real use; they end the reading of a wrong file, or of files that name each other
 // over and over, at once.
-constexpr std::size_t most_bytes = 1 << 20;
+constexpr std::size_t most_bytes = 1 << 16;
 constexpr int most_files = 64;
 
 std::string content_of(const std::string& path) {

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <type_traits>
 
 #include "cli/commands.h"
@@ -23,17 +24,15 @@ class Parser {
       : command_(command), options_(options) {}
 
   // words: in plain spelling. Returns those that are neither a flag nor the value of one, as they
-  // came. Throws UsageError on the first bad value.
+  // came. Throws UsageError on the first bad value; then this object is of no more use.
   std::vector<std::string> read(std::vector<std::string> words) {
-    // A new one for each call, since --flagfile calls back while one is at work.
-    CLI::App app;
-    app.set_help_flag();
-    app.allow_extras();
-    for (const Flag& flag : flags()) {
-      if ((flag.accepted & command_.bit) != 0) add(app, flag);
-    }
+    // --flagfile calls back while one is at work, so there is one for each depth.
+    if (apps_.size() == depth_) apps_.push_back(make_app());
+    CLI::App& app = *apps_[depth_];
     std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+    ++depth_;
     app.parse(words);
+    --depth_;
     return app.remaining();
   }
 
@@ -43,6 +42,16 @@ class Parser {
   }
 
  private:
+  std::unique_ptr<CLI::App> make_app() {
+    auto app = std::make_unique<CLI::App>();
+    app->set_help_flag();
+    app->allow_extras();
+    for (const Flag& flag : flags()) {
+      if ((flag.accepted & command_.bit) != 0) add(*app, flag);
+    }
+    return app;
+  }
+
   // Values are taken one by one as they are met: so the last counts, and a flagfile in between too.
   void add(CLI::App& app, const Flag& flag) {
     CLI::Option* option = flag.value.boolean ? app.add_flag("--" + flag.name + ",!--no" + flag.name)
@@ -82,6 +91,8 @@ class Parser {
   const CommandRow& command_;
   CommonOptions& options_;
   FlagfileReader flagfiles_;
+  std::vector<std::unique_ptr<CLI::App>> apps_;
+  std::size_t depth_ = 0;
   std::vector<std::string> given_;
 };
 

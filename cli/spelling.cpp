@@ -46,8 +46,13 @@ bool add_value(Spelled& spelled, const Argument& argument, const Flag& flag,
     throw UsageError("--" + flag.name + " needs a value (" + flag.value.expected +
                      "), and a flag follows: " + printable(*next));
   }
-  spelled.words.push_back("--" + flag.name);
-  spelled.words.push_back(argument.has_value ? argument.value : *next);
+  const std::string& value = argument.has_value ? argument.value : *next;
+  if (value.empty()) {
+    // The parser proper takes "--name=" for a flag without a value.
+    spelled.words.insert(spelled.words.end(), {"--" + flag.name, value});
+  } else {
+    spelled.words.push_back("--" + flag.name + "=" + value);
+  }
   return !argument.has_value;
 }
 

@@ -16,8 +16,8 @@ struct Argument {
 };
 Argument take_apart(std::string_view text);
 
-// Arguments in plain spelling: "--name" followed by its value, "--switch", "--noswitch",
-// "--switch=value". Unknown flags and other words pass through.
+// Arguments in plain spelling: "--name=value" ("--name" and "" where that is empty), "--switch",
+// "--noswitch", "--switch=value". Unknown flags and other words pass through.
 struct Spelled {
   std::vector<std::string> words;
   std::vector<std::string> behind;  // what stands behind "--": words, whatever they look like

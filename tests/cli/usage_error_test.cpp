@@ -39,6 +39,9 @@ TEST_CASE("a flag of another command is told so") {
         "--num_examples belongs to `towers eval`, not to `towers train`");
   CHECK(complaint({"--num_examples", "3"}) ==
         "--num_examples belongs to `towers eval`, not to `towers train`");
+  CHECK(complaint({"--eval_dir=--learning_rate=", "--quiet"}) ==
+        "--eval_dir belongs to `towers eval`, not to `towers train`");
+  CHECK(complaint({"--eval_dir="}) == "--eval_dir belongs to `towers eval`, not to `towers train`");
   CHECK(complaint({"--norun_once"}) ==
         "--norun_once belongs to `towers eval`, not to `towers train`");
   CHECK(complaint({"eval", "--num_gpus=3"}) ==
