@@ -1,10 +1,12 @@
+#include "cpu/available_threads.h"
+
 #include <sched.h>
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <sstream>
-#include <string>
 #include <thread>
 
 #include "cpu/backend.h"
@@ -25,10 +27,58 @@ int affinity_threads() {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// quota / period in processors. Version 2 has both in one file, and "max" for no limit; version 1
+// has -1.
+std::optional<double> quota_of(const std::filesystem::path& group) {
+  std::istringstream text(text_of(group / "cpu.max") + text_of(group / "cpu.cfs_quota_us") + " " +
+                          text_of(group / "cpu.cfs_period_us"));
+  double quota = 0, period = 0;
+  if (!(text >> quota >> period) || quota <= 0 || period <= 0) return std::nullopt;
+  return quota / period;
+}
+
+// Whether a list of controllers, "cpu,cpuacct", has the one named "cpu".
+bool has_cpu(const std::string& controllers) {
+  std::istringstream list(controllers);
+  for (std::string name; std::getline(list, name, ',');)
+    if (name == "cpu") return true;
+  return false;
+}
+
 }  // namespace
 
+std::optional<int> cgroup_threads(const std::string& membership,
+                                  const std::filesystem::path& mount) {
+  std::optional<double> least;
+  std::istringstream lines(membership);
+  for (std::string line; std::getline(lines, line);) {  // "4:cpu,cpuacct:/a/b" or "0::/a/b"
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (!controllers.empty() && !has_cpu(controllers)) continue;
+    const std::filesystem::path hierarchy = mount / controllers;
+    // In a container the path may be the host's, of which only the end, or nothing, is mounted
+    // here: folders that are not there set no limit.
+    std::filesystem::path group = std::filesystem::path(line.substr(second + 1)).relative_path();
+    for (;; group = group.parent_path()) {
+      const std::optional<double> quota = quota_of(hierarchy / group);
+      if (quota && (!least || *quota < *least)) least = quota;
+      if (group.empty()) break;
+    }
+  }
+  if (!least) return std::nullopt;
+  return std::max(1, static_cast<int>(std::ceil(*least)));
+}
+
 int available_threads() {
-  return std::max(1, affinity_threads());
+  const int threads = std::max(1, affinity_threads());
+  const std::optional<int> quota = cgroup_threads(text_of("/proc/self/cgroup"), "/sys/fs/cgroup");
+  return quota ? std::min(threads, *quota) : threads;
 }
 
 }  // namespace towers::cpu

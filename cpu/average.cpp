@@ -29,7 +29,7 @@ void Average(std::span<const float* const> towers, std::size_t begin, std::size_
 }
 
 AverageKernels AverageEntries() {
-  return {&Average};
+  return {HWY_TARGET, &Average};
 }
 
 }  // namespace HWY_NAMESPACE

@@ -9,6 +9,7 @@
 namespace towers::cpu {
 
 struct AverageKernels {
+  SimdTarget target = 0;  // that these were compiled for
   // out[i] = (towers[0][i] + towers[1][i] + ...) / towers.size(), summed in that order,
   // for begin <= i < end.
   void (*average)(std::span<const float* const> towers, std::size_t begin, std::size_t end,

@@ -84,7 +84,8 @@ class CpuBackend final : public Backend {
       devices_.push_back(device);
       total += shares[d];
     }
-    description_ = std::string("CPU, ") + hwy::TargetName(target) + ", " + counted(total, "thread");
+    description_ = std::string("CPU, ") + hwy::TargetName(machine_->kernels().target()) + ", " +
+                   counted(total, "thread");
     if (options.devices > 1) description_ += " on " + counted(options.devices, "device");
   }
 

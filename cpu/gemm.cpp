@@ -82,11 +82,12 @@ HWY_NOINLINE void SumTile(const TileSum& t) {
   }
 
   if (t.relu) {
+    const V zero = hn::Zero(d);
     HWY_UNROLL(16)
     for (int i = 0; i < R; ++i) {
-      // The second operand is what x86 returns where one is NaN.
-      sum[i][0] = hn::Max(hn::Zero(d), sum[i][0]);
-      sum[i][1] = hn::Max(hn::Zero(d), sum[i][1]);
+      // Not Max, which loses NaN on some targets.
+      sum[i][0] = hn::IfThenZeroElse(hn::Lt(sum[i][0], zero), sum[i][0]);
+      sum[i][1] = hn::IfThenZeroElse(hn::Lt(sum[i][1], zero), sum[i][1]);
     }
   }
   HWY_UNROLL(16)
@@ -251,7 +252,7 @@ void ColumnSums(const float* packed, std::ptrdiff_t k, std::ptrdiff_t columns, b
 }
 
 GemmKernels GemmEntries() {
-  return {kPanel, &Multiply, &PackPanels, &ColumnSums};
+  return {HWY_TARGET, kPanel, &Multiply, &PackPanels, &ColumnSums};
 }
 
 }  // namespace HWY_NAMESPACE

@@ -47,6 +47,7 @@ struct Packing {
 };
 
 struct GemmKernels {
+  SimdTarget target = 0;     // that these were compiled for
   std::ptrdiff_t panel = 0;  // columns of a panel: two vectors
   void (*gemm)(const Gemm&) = nullptr;
   void (*pack_panels)(const Packing&) = nullptr;

@@ -17,6 +17,9 @@ struct Kernels {
         update(update_kernels(target)),
         average(average_kernels(target)) {}
 
+  // That all of them were compiled for.
+  SimdTarget target() const { return gemm.target; }
+
   GemmKernels gemm;
   PoolKernels pool;
   NormKernels norm;

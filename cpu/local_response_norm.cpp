@@ -132,7 +132,7 @@ void Backward(const NormShape& s, ConstView in, ConstView d_out, View d_in, bool
 #undef TOWERS_FOR_CHANNELS
 
 NormKernels NormEntries() {
-  return {&Forward, &Backward};
+  return {HWY_TARGET, &Forward, &Backward};
 }
 
 }  // namespace HWY_NAMESPACE

@@ -25,6 +25,7 @@ struct NormShape {
 
 // One image.
 struct NormKernels {
+  SimdTarget target = 0;  // that these were compiled for
   void (*forward)(const NormShape&, ConstView in, View out, float* scratch) = nullptr;
   // d_in = d_out * s^-beta - 2 * alpha * beta * x * sum around of (d_out * x * s^-(beta + 1)), and
   // zero where `relu_input` says that the input is the output of a relu and it is zero.

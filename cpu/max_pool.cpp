@@ -111,7 +111,7 @@ void Backward(const PoolShape& s, ConstView d_out, const std::uint8_t* winner, V
 }
 
 PoolKernels PoolEntries() {
-  return {&Forward, &Backward};
+  return {HWY_TARGET, &Forward, &Backward};
 }
 
 }  // namespace HWY_NAMESPACE

@@ -21,6 +21,7 @@ constexpr int kLargestPoolSize = 15;
 // One image. `winner` has a byte per output value: the maximum's place in its window, row-major. Of
 // equal values the first one wins, as in TensorFlow.
 struct PoolKernels {
+  SimdTarget target = 0;  // that these were compiled for
   // Where `relu_input` says that the input is the output of a relu, a maximum of zero gets no
   // winner: no gradient passes there, so that backward needs no activations. winner may be null.
   void (*forward)(const PoolShape&, ConstView in, View out, std::uint8_t* winner,

@@ -1,8 +1,11 @@
 #include "cpu/thread_pool.h"
 
 #include <algorithm>
+#include <string>
+#include <system_error>
 #include <utility>
 
+#include "core/error.h"
 #include "cpu/denormals.h"
 
 namespace towers::cpu {
@@ -42,12 +45,22 @@ std::uint32_t ThreadPool::Signal::wait_beyond(std::uint32_t seen) {
 
 ThreadPool::ThreadPool(int threads) {
   threads_.reserve(static_cast<std::size_t>(std::max(threads, 1)));
-  threads_.emplace_back([this] { lead(); });
-  for (int worker = 1; worker < threads; ++worker)
-    threads_.emplace_back([this, worker] { work(worker); });
+  try {
+    threads_.emplace_back([this] { lead(); });
+    for (int worker = 1; worker < threads; ++worker)
+      threads_.emplace_back([this, worker] { work(worker); });
+  } catch (const std::system_error& e) {
+    stop();
+    throw Error("cannot start " + std::to_string(threads) + " compute threads (" + e.what() +
+                "); lower --compute_threads");
+  }
 }
 
 ThreadPool::~ThreadPool() {
+  stop();
+}
+
+void ThreadPool::stop() {
   stopping_ = true;
   job_started_.raise();
   tasks_started_.raise();

@@ -22,6 +22,7 @@ namespace towers::cpu {
 // Threads that have nothing to do spin for some tens of microseconds, then sleep.
 class ThreadPool {
  public:
+  // At least one thread. Throws Error where the system refuses them.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -59,7 +60,7 @@ class ThreadPool {
     void* context = nullptr;
     void (*function)(void*, int, int) = nullptr;
   };
-  // A counter that threads wait for: spinning first.
+  // A counter that threads wait for, spinning first. Raised by one thread at a time.
   class Signal {
    public:
     void raise();
@@ -73,6 +74,7 @@ class ThreadPool {
 
   void start_job(Call job);
   void run_tasks(int tasks, Call body);
+  void stop();
   void take_tasks(int worker);
   void lead();
   void work(int worker);

@@ -123,7 +123,7 @@ void ReluBackward(std::size_t size, const float* x, float* d_x) {
 }
 
 UpdateKernels UpdateEntries() {
-  return {&Update, &SumParts, &SumOfSquares, &ReluBackward};
+  return {HWY_TARGET, &Update, &SumParts, &SumOfSquares, &ReluBackward};
 }
 
 }  // namespace HWY_NAMESPACE

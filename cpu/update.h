@@ -16,6 +16,7 @@ struct NonFiniteSeen {
 };
 
 struct UpdateKernels {
+  SimdTarget target = 0;  // that these were compiled for
   // value -= learning_rate * gradient; average -= decay_rest * (average - value), `size` values.
   // The test is of the bits: relu and max pooling can hide a NaN from the loss, nothing hides it
   // here.

@@ -1,0 +1,19 @@
+#pragma once
+// How many threads the system lets this process run at a time.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace towers::cpu {
+
+// Processors that control groups allow, rounded up, or nothing where they set no limit.
+// `membership` is the text of /proc/self/cgroup, `mount` the folder where control groups are
+// mounted
+// (/sys/fs/cgroup); the quotas of all groups above count too. Version 2 (cpu.max) and version 1
+// (cpu.cfs_quota_us), as in the kernel's Documentation/admin-guide/cgroup-v2.rst and
+// Documentation/scheduler/sched-bwc.rst.
+std::optional<int> cgroup_threads(const std::string& membership,
+                                  const std::filesystem::path& mount);
+
+}  // namespace towers::cpu

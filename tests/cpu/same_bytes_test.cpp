@@ -1,0 +1,78 @@
+// The same bytes on one vector target for any number of threads and devices.
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/cpu/support.h"
+
+namespace towers::cpu::test {
+namespace {
+
+// All that a few steps leave behind.
+std::vector<float> outcome(const Options& options, const Net& net, int towers, int size) {
+  const std::unique_ptr<Backend> backend = make_backend(options);
+  const std::unique_ptr<Towers> compiled = compile(*backend, net, towers, size);
+  const Batches batches(net, towers, size);
+  std::vector<float> all;
+  for (int s = 0; s < 3; ++s) {
+    step(*compiled, batches.get());
+    REQUIRE_FALSE(compiled->diverged());
+    for (const Losses& losses : compiled->report().towers) {
+      all.push_back(losses.cross_entropy);
+      all.insert(all.end(), losses.weight_losses.begin(), losses.weight_losses.end());
+      all.push_back(losses.total);
+    }
+  }
+  const VariableLayout layout(net);
+  std::vector<float> flat(layout.size());
+  compiled->read_gradients(flat);
+  all.insert(all.end(), flat.begin(), flat.end());
+  compiled->read_variables(flat);
+  all.insert(all.end(), flat.begin(), flat.end());
+  compiled->read_moving_averages(flat);
+  all.insert(all.end(), flat.begin(), flat.end());
+  return all;
+}
+
+bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+TEST_CASE("the same bytes for any number of threads and devices") {
+  const Net net = small_cifar10_net();
+  for (const int size : {5, 19}) {
+    for (const int towers : {1, 3}) {
+      const std::vector<float> expected = outcome({1, 1, "auto"}, net, towers, size);
+      for (const int threads : {2, 3, 7})
+        for (const int devices : {1, 2, 4}) {
+          CAPTURE(size, towers, threads, devices);
+          CHECK(same_bytes(outcome({threads, devices, "auto"}, net, towers, size), expected));
+        }
+    }
+  }
+}
+
+TEST_CASE("the same bytes on every vector target") {
+  const Net net = small_cifar10_net();
+  for_each_target([&](SimdTarget target) {
+    const std::string simd = hwy::TargetName(target);
+    CHECK(same_bytes(outcome({3, 2, simd}, net, 2, 6), outcome({1, 1, simd}, net, 2, 6)));
+  });
+}
+
+TEST_CASE("the same bytes with the whole CIFAR-10 net") {
+  const Net net = cifar10_net(0.004);
+  const std::vector<float> expected = outcome({1, 1, "auto"}, net, 2, 33);
+  CHECK(same_bytes(outcome({3, 1, "auto"}, net, 2, 33), expected));
+  CHECK(same_bytes(outcome({2, 2, "auto"}, net, 2, 33), expected));
+}
+
+TEST_CASE("bytes do tell runs apart") {
+  const Net net = small_cifar10_net();
+  CHECK_FALSE(same_bytes(outcome({2, 1, "auto"}, net, 1, 5), outcome({2, 1, "auto"}, net, 1, 6)));
+}
+
+}  // namespace
+}  // namespace towers::cpu::test

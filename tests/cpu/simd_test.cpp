@@ -1,0 +1,64 @@
+// Which vector target runs.
+
+#include "cpu/simd.h"
+
+#include <catch2/catch.hpp>
+
+#include "core/error.h"
+#include "cpu/backend.h"
+#include "cpu/kernels.h"
+#include "tests/cpu/support.h"
+
+namespace towers::cpu::test {
+namespace {
+
+TEST_CASE("every kernel comes from the target asked for") {
+  // Each table carries the target that its file was compiled for.
+  for_each_target([](SimdTarget target) {
+    const Kernels kernels(target);
+    CHECK(kernels.target() == target);
+    CHECK(kernels.gemm.target == target);
+    CHECK(kernels.pool.target == target);
+    CHECK(kernels.norm.target == target);
+    CHECK(kernels.update.target == target);
+    CHECK(kernels.average.target == target);
+  });
+}
+
+TEST_CASE("targets differ in their code") {
+  const std::vector<SimdTarget> targets = available_targets();
+  REQUIRE_FALSE(targets.empty());
+  for (std::size_t i = 1; i < targets.size(); ++i) {
+    CHECK(gemm_kernels(targets[i]).gemm != gemm_kernels(targets[0]).gemm);
+    CHECK(gemm_kernels(targets[i]).panel <= gemm_kernels(targets[0]).panel);
+  }
+}
+
+TEST_CASE("a backend runs the target that its options name, and says so") {
+  for_each_target([](SimdTarget target) {
+    const std::string name = hwy::TargetName(target);
+    Options options;
+    options.threads = 2;
+    options.simd = name;
+    CHECK(make_backend(options)->description() == "CPU, " + name + ", 2 threads");
+  });
+}
+
+TEST_CASE("auto is the best target") {
+  CHECK(find_target("auto") == available_targets().front());
+}
+
+TEST_CASE("a target that is not there is an error that names those that are") {
+  for (const std::string name : {"AVX9", "avx2", ""}) {
+    Options options;
+    options.simd = name;
+    CHECK_THROWS_AS(make_backend(options), UsageError);
+    for_each_target([&](SimdTarget target) {
+      CHECK_THROWS_WITH(make_backend(options), Catch::Contains("--simd=" + name + " ") &&
+                                                   Catch::Contains(hwy::TargetName(target)));
+    });
+  }
+}
+
+}  // namespace
+}  // namespace towers::cpu::test
