@@ -13,14 +13,10 @@ constexpr std::size_t columns = 80;
 constexpr std::size_t flag_column = 30;
 constexpr std::size_t command_column = 12;
 
-// `text` from column `indent` on; the first line goes on where `first` ends, or below it.
+// `first`, and `text` from column `indent` on.
 std::string wrapped(const std::string& first, std::size_t indent, const std::string& text) {
   std::string result, line = first;
-  if (!first.empty() && first.size() + 2 > indent) {
-    result = line + "\n";
-    line.clear();
-  }
-  line.resize(indent, ' ');
+  line.append(indent - std::min(indent, first.size()), ' ');
   std::istringstream words(text);
   bool line_has_word = false;
   for (std::string word; words >> word;) {

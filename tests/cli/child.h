@@ -7,7 +7,10 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <string>
 
 namespace towers::test {
@@ -50,6 +53,8 @@ struct Outcome {
 
 // body: its value is the exit code; `stream` (1 or 2) is the channel's inner end while it runs.
 inline Outcome run_child(Channel channel, int stream, const std::function<int()>& body) {
+  std::cout.flush();
+  std::fflush(nullptr);  // or the child would write this process's buffers again
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -62,7 +67,7 @@ inline Outcome run_child(Channel channel, int stream, const std::function<int()>
     } catch (...) {
       code = 98;
     }
-    ::_exit(code);
+    std::exit(code);  // and not _exit, so that coverage is counted
   }
   ::close(channel.inner);
   Outcome outcome;
