@@ -1,116 +1,22 @@
 #include "data/dataset.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <system_error>
 
 #include "core/error.h"
+#include "data/batches_folder.h"
 
 namespace towers::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFolder = "cifar-10-batches-bin";
 constexpr std::size_t kRecordsPerFile = 10000;
 constexpr std::size_t kFileBytes = kRecordsPerFile * kRecordBytes;
-constexpr std::array kTrainFiles = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
-                                    "data_batch_4.bin", "data_batch_5.bin"};
-constexpr std::array kTestFiles = {"test_batch.bin"};
-
-// fs::exists and its like throw on a folder that may not be entered; here that is a "no".
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
-bool holds_batches(const fs::path& folder) {
-  const auto here = [&](const char* name) { return is_there(folder / name); };
-  return std::any_of(kTrainFiles.begin(), kTrainFiles.end(), here) ||
-         std::any_of(kTestFiles.begin(), kTestFiles.end(), here);
-}
-
-// In the words of the command line, since that is where the user can act.
-std::string download_hint(const fs::path& data_dir) {
-  return "run `towers download --data_dir=" + data_dir.string() + "`";
-}
-
-// Other things that people have in the place of the binary version.
-struct Mistaken {
-  const char* folder;  // as its archive names it
-  const char* file;    // one of its files
-  const char* what;
-};
-constexpr Mistaken kMistaken[] = {
-    {"cifar-10-batches-py", "data_batch_1", "the Python (pickle) version of CIFAR-10"},
-    {"cifar-10-batches-mat", "data_batch_1.mat", "the Matlab version of CIFAR-10"},
-    {"cifar-100-binary", "train.bin", "CIFAR-100"},
-    {"cifar-100-python", "train", "CIFAR-100 in its Python (pickle) version"},
-};
-
-// The value of --data_dir that was probably meant: a folder below or above the one given. Empty
-// when there is none.
-fs::path nearby_data_dir(const fs::path& data_dir) {
-  std::error_code error;
-  int looked_at = 0;
-  for (fs::directory_iterator entry(data_dir, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (!find_batches_folder(entry->path()).empty()) return entry->path();
-    if (++looked_at == 1000) break;  // a folder of many thousands: an answer in time matters more
-  }
-  fs::path above = fs::absolute(data_dir, error).lexically_normal();
-  if (!above.has_filename()) above = above.parent_path();
-  for (int level = 0; level < 2 && above != above.root_path(); ++level) {
-    above = above.parent_path();
-    if (!find_batches_folder(above).empty()) return above;
-  }
-  return {};
-}
-
-void require_readable_folder(const fs::path& folder) {
-  std::error_code error;
-  const fs::directory_iterator names(folder, error);
-  // A folder that may be listed but not entered hides what lies in it just as well.
-  if (!error && fs::status(folder / kTestFiles.front(), error).type() == fs::file_type::not_found)
-    error.clear();
-  if (error)
-    throw Error(folder.string() + " cannot be read: " + error.message() +
-                "; check the permissions of it and of the folders above it");
-}
-
-// Why data_dir has no batches folder, and what to do instead.
-[[noreturn]] void fail_without_batches(const fs::path& data_dir) {
-  const std::string where = "data_dir " + data_dir.string();
-  std::error_code error;
-  const fs::file_status status = fs::status(data_dir, error);
-  std::string what;
-  if (status.type() == fs::file_type::not_found) {
-    what = where + " does not exist";
-  } else if (!error && !fs::is_directory(status)) {
-    what = where + " is not a folder";
-  } else {
-    require_readable_folder(data_dir);
-    for (const Mistaken& m : kMistaken)
-      if (is_there(data_dir / m.folder) || is_there(data_dir / m.file))
-        throw Error(where + " holds " + m.what + "; the binary version of CIFAR-10 is needed (" +
-                    kFolder + "): " + download_hint(data_dir));
-    what = where + " holds no " + kFolder;
-    if (is_there(data_dir / kFolder)) {
-      require_readable_folder(data_dir / kFolder);
-      what = (data_dir / kFolder).string() + " holds no data_batch_1.bin and no test_batch.bin";
-    }
-  }
-  const fs::path meant = nearby_data_dir(data_dir);
-  if (!meant.empty())
-    throw Error(what + ", but " + meant.string() +
-                " holds the data: use --data_dir=" + meant.string());
-  throw Error(what + "; " + download_hint(data_dir) +
-              ", or give the folder that holds it with --data_dir");
-}
 
 // Length and kind are tested for all files before any is read, so that a mistake shows at once.
 void check_file(const fs::path& file, const std::string& remedy) {
@@ -165,19 +71,17 @@ void check_labels(const fs::path& file, const std::uint8_t* records, const std::
 
 }  // namespace
 
-fs::path find_batches_folder(const fs::path& data_dir) {
-  if (holds_batches(data_dir / kFolder)) return data_dir / kFolder;
-  if (holds_batches(data_dir)) return data_dir;
-  return {};
-}
-
 Dataset load_cifar10(const fs::path& data_dir, Split split) {
   const fs::path folder = find_batches_folder(data_dir);
-  if (folder.empty()) fail_without_batches(data_dir);
+  if (folder.empty()) {
+    refuse_misplaced_data(data_dir);
+    throw Error(missing_batches(data_dir) + "; " + download_hint(data_dir) +
+                ", or give the folder that holds it with --data_dir");
+  }
   const fs::path absolute = fs::absolute(folder).lexically_normal();
   const fs::path named = absolute.has_filename() ? absolute : absolute.parent_path();
   const std::string remedy =
-      download_hint(named.filename() == kFolder ? named.parent_path() : data_dir);
+      download_hint(named.filename() == kBatchesFolder ? named.parent_path() : data_dir);
   std::vector<fs::path> files;
   if (split == Split::train)
     for (const char* name : kTrainFiles) files.push_back(folder / name);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "data/batches_folder.h"
+
 namespace towers::data {
 
 constexpr int kImageSide = 32;
@@ -27,10 +29,6 @@ struct Dataset {
   int label(std::size_t i) const { return records[i * kRecordBytes]; }
   const std::uint8_t* image(std::size_t i) const { return &records[i * kRecordBytes + 1]; }
 };
-
-// The folder with the .bin files: data_dir/cifar-10-batches-bin, or data_dir itself when it holds
-// them. Empty when neither does.
-std::filesystem::path find_batches_folder(const std::filesystem::path& data_dir);
 
 // Reads and validates one split (length of each file, range of each label).
 // Throws Error naming the file, the record and what was found, and what to do.

@@ -155,7 +155,7 @@ TEST_CASE("Other versions of the data are told by name") {
     what = "the Matlab version of CIFAR-10";
   }
   SECTION("CIFAR-100") {
-    inside = "cifar-100-binary/train.bin";
+    inside = "cifar-100-binary/fine_label_names.txt";
     what = "CIFAR-100";
   }
   fs::create_directories((dir / inside).parent_path());
@@ -165,6 +165,24 @@ TEST_CASE("Other versions of the data are told by name") {
                                    "; the binary version of CIFAR-10 is needed "
                                    "(cifar-10-batches-bin): run `towers download --data_dir=" +
                                    given.string() + "`");
+}
+
+TEST_CASE("Misplaced data are refused before a download, absent ones are not") {
+  const Folder folder;
+  const auto refusal = [](const fs::path& dir) {
+    return error_of([&] { refuse_misplaced_data(dir); });
+  };
+  CHECK(refusal(folder.dir) == "no error");
+  CHECK(refusal(folder.batches) == "no error");
+  CHECK_THAT(refusal(folder.temporary.path()),
+             Catch::Contains("use --data_dir=" + folder.dir.string()));
+  CHECK_THAT(refusal(folder.dir / "new"), Catch::Contains("use --data_dir=" + folder.dir.string()));
+  const test::TemporaryFolder empty;
+  CHECK(refusal(empty.path()) == "no error");
+  CHECK(refusal(empty.path() / "new") == "no error");
+  // After a download beside it another version does no harm.
+  fs::create_directories(folder.dir / "cifar-10-batches-py");
+  CHECK(refusal(folder.dir) == "no error");
 }
 
 TEST_CASE("A batch that is missing is named") {
