@@ -88,9 +88,7 @@ class ArchiveReader {
     fail("damaged: " + printable(reason ? reason : "not a valid tar archive"));
   }
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw ArchiveError(path_.string() + ": " + what);
-  }
+  [[noreturn]] void fail(const std::string& what) const { throw ArchiveError(path_, what); }
 
   // The member that `entry` is, or null for one to skip. What no copy of the set has is refused,
   // skipped or not: such an archive was not made to be read, but to do harm.

@@ -29,10 +29,12 @@ struct ArchiveSpec {
 
 const ArchiveSpec& cifar10_spec();
 
-// The archive's own content is at fault: another copy may be better. what() starts with its path.
+// The archive's own content is at fault: another copy may be better. what() is "PATH: REASON".
 class ArchiveError : public Error {
  public:
-  explicit ArchiveError(const std::string& what, bool cut = false) : Error(what), cut(cut) {}
+  ArchiveError(const std::filesystem::path& path, const std::string& reason, bool cut = false)
+      : Error(path.string() + ": " + reason), reason(reason), cut(cut) {}
+  std::string reason;
   bool cut;  // all there is of it is right, but it ends early
 };
 

@@ -182,15 +182,19 @@ void ensure_archive(const ArchiveSpec& spec, const fs::path& data_dir,
   }
   fs::create_directories(data_dir, error);
   if (error) throw_file_error("create the folder", data_dir, error.value());
+  const auto tell = [&](const std::string& line) {
+    if (options.message) options.message(line);
+  };
   const FolderLock lock(data_dir / (spec.file + ".lock"), [&] {
-    if (options.message)
-      options.message("another process is getting the set to " + data_dir.string() + ": waiting");
+    tell("another process is getting the set to " + data_dir.string() + ": waiting");
   });
+  if (!lock.held())
+    tell("warning: the file system of " + data_dir.string() +
+         " knows no locks: do not start another run there before this one has the set");
   set = find_set(spec, data_dir);  // another process may have been faster
   if (set.problem.empty()) return;
-  if (set.files > 0 && options.message) options.message(set.problem + ": extracting it again");
-  Obtaining obtaining(spec, data_dir, options);
-  commit_members(obtaining.stage(set.folder), set.folder);
+  if (set.files > 0) tell(set.problem + ": extracting the set again");
+  commit_members(Obtaining(spec, data_dir, options).stage(set.folder), set.folder);
 }
 
 void ensure_cifar10(const fs::path& data_dir, const DownloadOptions& options) {

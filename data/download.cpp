@@ -64,8 +64,13 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
+std::string ways_out(const fs::path& path) {
+  return "; ways out: another address (--data_url, --data_sha256), a copy of your own put at " +
+         path.string() + ", a folder that has the set (--data_dir), or --dataset=synthetic";
+}
+
 std::string kept_text(const PartFile& part) {
-  if (part.size() == 0) return {};
+  if (!part.resumable()) return {};
   std::string text = "; " + std::to_string(part.size());
   if (part.origin().total > 0) text += " of " + std::to_string(part.origin().total);
   return text + " bytes are kept in " + part.path().string() + ", the next run goes on from there";
@@ -104,16 +109,11 @@ std::string fault_of(const ArchiveSpec& spec, const PartFile& part, const Expect
     check_archive(spec, part.path());
     return {};
   } catch (const ArchiveError& error) {
-    return error.what();
+    return "is broken (" + error.reason + ")";
   }
 }
 
 }  // namespace
-
-std::string ways_out(const fs::path& path) {
-  return "; ways out: another address (--data_url, --data_sha256), a copy of your own put at " +
-         path.string() + ", a folder that has the set (--data_dir), or --dataset=synthetic";
-}
 
 std::string difference(const fs::path& path, const Expected& expected) {
   if (expected.bytes > 0) {
@@ -151,8 +151,8 @@ void download(const ArchiveSpec& spec, const fs::path& path, const Expected& exp
       continue;
     }
     part.discard();
-    throw Error("the file at " + without_credentials(options.url) + " is not the archive: it " +
-                fault + ways_out(path));
+    throw Error("the file at " + without_credentials(options.url) +
+                " is not the archive wanted: it " + fault + ways_out(path));
   }
   meter.update(part.size(), part.size(), true);
   part.put_in_place();

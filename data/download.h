@@ -26,7 +26,4 @@ std::string difference(const std::filesystem::path& path, const Expected& expect
 void download(const ArchiveSpec& spec, const std::filesystem::path& path, const Expected& expected,
               const DownloadOptions& options);
 
-// "; ways out: ..." for the end of an Error about getting the archive to `path`.
-std::string ways_out(const std::filesystem::path& path);
-
 }  // namespace towers::data

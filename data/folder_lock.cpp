@@ -17,13 +17,16 @@ bool is_named(const FileDescriptor& file, const std::filesystem::path& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-void lock(const FileDescriptor& file, const std::filesystem::path& path,
+// False: the file system knows no locks.
+bool lock(const FileDescriptor& file, const std::filesystem::path& path,
           const std::function<void()>& on_wait) {
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return;
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return true;
+  if (errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK) return false;
   if (errno != EWOULDBLOCK) throw_file_error("lock", path, errno);
   on_wait();
   while (::flock(file.get(), LOCK_EX) != 0)
     if (errno != EINTR) throw_file_error("lock", path, errno);
+  return true;
 }
 
 }  // namespace
@@ -38,8 +41,8 @@ FolderLock::FolderLock(const std::filesystem::path& path, const std::function<vo
   do {
     file_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
     if (file_.get() < 0) throw_file_error("create", path, errno);
-    lock(file_, path, wait_once);
-  } while (!is_named(file_, path));
+    held_ = lock(file_, path, wait_once);
+  } while (held_ && !is_named(file_, path));
 }
 
 FolderLock::~FolderLock() {

@@ -13,15 +13,19 @@ namespace towers::data {
 class FolderLock {
  public:
   // Waits as long as another process holds the lock; calls on_wait once before. Throws Error with
-  // path and reason when the file cannot be made.
+  // path and reason when the file cannot be made or locked.
   FolderLock(const std::filesystem::path& path, const std::function<void()>& on_wait);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
+  // False on a file system that knows no locks (some of clusters): nobody is kept out.
+  bool held() const { return held_; }
+
  private:
   std::filesystem::path path_;
   FileDescriptor file_;
+  bool held_ = false;
 };
 
 }  // namespace towers::data

@@ -123,7 +123,7 @@ void GzipReader::end_member() {
 }
 
 void GzipReader::fail(const std::string& what, bool cut) const {
-  throw ArchiveError(path_.string() + ": " + what, cut);
+  throw ArchiveError(path_, what, cut);
 }
 
 }  // namespace towers::data

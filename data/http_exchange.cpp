@@ -1,13 +1,8 @@
 #include "data/http_exchange.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <exception>
-#include <memory>
 
+#include "data/curl_request.h"
 #include "data/gzip_reader.h"
 #include "data/http_response.h"
 #include "data/url.h"
@@ -18,108 +13,44 @@ namespace {
 constexpr std::size_t kHeadBytes = 512;         // enough to tell what a body is
 constexpr std::size_t kIgnoredBytes = 1 << 20;  // of the body of a redirect
 
-// One request and its answer. libcurl calls back through C frames: exceptions wait in error_.
+// One request for what the part lacks, and what its answer does to the part.
 class Exchange {
  public:
   enum class End { complete, start_over, redirect };
 
   Exchange(const Transfer& transfer, PartFile& part, const std::string& url, bool redirected)
-      : transfer_(transfer), part_(part), url_(url), scheme_(scheme_of(url)) {
-    if (!curl_) throw Error("libcurl cannot start: out of memory");
-    set(CURLOPT_URL, url.c_str());
-    set(CURLOPT_PROTOCOLS_STR, redirected ? "http,https" : "http,https,file");
-    set(CURLOPT_USERAGENT, "towers");
-    set(CURLOPT_SSL_VERIFYPEER, 1L);
-    set(CURLOPT_SSL_VERIFYHOST, 2L);
-    if (const char* file = std::getenv("SSL_CERT_FILE")) set(CURLOPT_CAINFO, file);
-    set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(transfer.limits.connect_seconds * 1000));
-    set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(transfer.limits.stall_seconds));
-    set(CURLOPT_LOW_SPEED_LIMIT, transfer.limits.stall_bytes_per_second);
-    set(CURLOPT_ERRORBUFFER, reason_.data());
-    set(CURLOPT_HEADERFUNCTION, &Exchange::on_header);
-    set(CURLOPT_HEADERDATA, this);
-    set(CURLOPT_WRITEFUNCTION, &Exchange::on_body);
-    set(CURLOPT_WRITEDATA, this);
-    set(CURLOPT_XFERINFOFUNCTION, &Exchange::on_progress);
-    set(CURLOPT_XFERINFODATA, this);
-    set(CURLOPT_NOPROGRESS, 0L);
-    ask_for_the_rest();
+      : transfer_(transfer),
+        part_(part),
+        is_file_(scheme_of(url) == "file"),
+        request_(url, !redirected, transfer.limits,
+                 {[this](std::string_view line) { head_.add_line(line); },
+                  [this](std::span<const std::byte> bytes) { return take(bytes); },
+                  [this] { report(); }}) {
+    if (part.size() == 0 || is_file_) return;
+    asked_from_ = part.size();
+    const PartOrigin& origin = part.origin();
+    request_.ask_range(asked_from_, origin.etag.empty() ? origin.last_modified : origin.etag);
   }
 
   End perform() {
-    const CURLcode code = curl_easy_perform(curl_.get());
-    if (error_) std::rethrow_exception(error_);
+    const auto failure = request_.perform();
     if (start_over_) return End::start_over;
     if (is_redirect()) return End::redirect;
     if (head_.status == 416) return unsatisfied_range();
     // The body of an error page is not read to its end, so look at the status first.
     if (head_.status >= 300) fail_by_status();
-    if (code != CURLE_OK) fail_by_code(code);
-    if (!body_begun_) throw TransferError("the answer is empty", scheme_ != "file");
+    if (failure) throw TransferError(failure->reason, failure->transient);
+    if (!body_begun_) throw TransferError("the answer is empty", !is_file_);
     if (part_.size() < std::max(total_, transfer_.bytes))
       throw TransferError("the server ended the transfer early", true);
     return End::complete;
   }
 
-  // Where the server sent us on to, resolved against the address asked.
-  std::string redirect_target() const {
-    char* target = nullptr;
-    curl_easy_getinfo(curl_.get(), CURLINFO_REDIRECT_URL, &target);
-    return target ? target : "";
-  }
+  std::string redirect_target() const { return request_.redirect_target(); }
 
  private:
-  template <typename Value>
-  void set(CURLoption option, Value value) {
-    if (curl_easy_setopt(curl_.get(), option, value) != CURLE_OK)
-      throw Error("libcurl refuses option " + std::to_string(option) +
-                  ": it is too old or built without what a download needs");
-  }
-
-  void ask_for_the_rest() {
-    if (part_.size() == 0 || scheme_ == "file") return;
-    asked_from_ = part_.size();
-    set(CURLOPT_RANGE, (std::to_string(asked_from_) + "-").c_str());
-    const PartOrigin& origin = part_.origin();
-    const std::string& validator = origin.etag.empty() ? origin.last_modified : origin.etag;
-    if (validator.empty()) return;
-    headers_.reset(curl_slist_append(nullptr, ("If-Range: " + validator).c_str()));
-    set(CURLOPT_HTTPHEADER, headers_.get());
-  }
-
-  template <typename Function>
-  std::size_t guarded(std::size_t size, Function function) {
-    try {
-      return function() ? size : size + 1;  // another number than `size` ends the transfer
-    } catch (...) {
-      error_ = std::current_exception();
-      return size + 1;
-    }
-  }
-
-  static std::size_t on_header(char* data, std::size_t, std::size_t size, void* self) {
-    auto& exchange = *static_cast<Exchange*>(self);
-    return exchange.guarded(size, [&] {
-      exchange.head_.add_line({data, size});
-      return true;
-    });
-  }
-
-  static std::size_t on_body(char* data, std::size_t, std::size_t size, void* self) {
-    auto& exchange = *static_cast<Exchange*>(self);
-    return exchange.guarded(size, [&] {
-      return exchange.take({reinterpret_cast<const std::byte*>(data), size});
-    });
-  }
-
-  static int on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-    auto& exchange = *static_cast<Exchange*>(self);
-    if (!exchange.body_begun_ || !exchange.transfer_.progress) return 0;
-    return static_cast<int>(exchange.guarded(0, [&] {
-      exchange.transfer_.progress(exchange.part_.size(), exchange.total_);
-      return true;
-    }));
+  void report() const {
+    if (body_begun_ && transfer_.progress) transfer_.progress(part_.size(), total_);
   }
 
   // False ends the transfer.
@@ -140,11 +71,9 @@ class Exchange {
   }
 
   bool begin_body(std::span<const std::byte> bytes) {
-    curl_off_t length = -1;
-    curl_easy_getinfo(curl_.get(), CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     if (head_.status == 206) return continue_part();
     refuse_other_content(bytes);
-    total_ = length > 0 ? static_cast<std::uint64_t>(length) : 0;
+    total_ = request_.content_length();
     refuse_other_size();
     if (asked_from_ > 0 && transfer_.message)
       transfer_.message("the server sends the file from its beginning: " +
@@ -193,18 +122,17 @@ class Exchange {
     std::string content = describe_content(bytes.first(std::min(bytes.size(), kHeadBytes)));
     if (content == "gzip" || (bytes.size() < 2 && bytes[0] == std::byte{0x1f})) return;
     if (head_.content_type.find("html") != std::string::npos) content = "a web page (HTML)";
-    throw TransferError("the server sends " + content +
-                            " instead of a gzip archive; a proxy or a login page may be in the way",
-                        false);
+    const char* cause = is_file_ ? "" : "; a proxy or a login page may be in the way";
+    throw TransferError("it is " + content + " instead of a gzip archive" + cause, false);
   }
 
   void refuse_other_size() const {
     if (transfer_.bytes > 0 && total_ > 0 && total_ != transfer_.bytes)
-      throw TransferError("the server's file has " + std::to_string(total_) +
-                              " bytes instead of the archive's " + std::to_string(transfer_.bytes),
+      throw TransferError("it has " + std::to_string(total_) + " bytes instead of the archive's " +
+                              std::to_string(transfer_.bytes),
                           false);
     if (total_ > transfer_.limits.bytes)
-      throw TransferError("the server's file has " + std::to_string(total_) + " bytes, more than " +
+      throw TransferError("it has " + std::to_string(total_) + " bytes, more than " +
                               std::to_string(transfer_.limits.bytes) + " are allowed",
                           false);
   }
@@ -214,50 +142,20 @@ class Exchange {
   }
 
   [[noreturn]] void fail_by_status() const {
-    curl_off_t wait = 0;
-    curl_easy_getinfo(curl_.get(), CURLINFO_RETRY_AFTER, &wait);
-    std::string reason = "the server answers " + describe_status(head_.status);
-    if (head_.status == 407) reason += " (give name and password in http_proxy or https_proxy)";
-    throw TransferError(reason, is_transient_status(head_.status), static_cast<double>(wait));
-  }
-
-  [[noreturn]] void fail_by_code(CURLcode code) const {
-    std::string reason = reason_[0] ? reason_.data() : curl_easy_strerror(code);
-    bool transient = true;
-    switch (code) {
-      case CURLE_PEER_FAILED_VERIFICATION:
-        reason += " (the server is not trusted; check this machine's clock and ca-certificates)";
-        transient = false;
-        break;
-      case CURLE_SSL_CACERT_BADFILE:
-        reason += " (install the package ca-certificates, or set SSL_CERT_FILE)";
-        transient = false;
-        break;
-      case CURLE_UNSUPPORTED_PROTOCOL:
-      case CURLE_URL_MALFORMAT:
-      case CURLE_FILE_COULDNT_READ_FILE:
-        transient = false;
-        break;
-      default:
-        break;
-    }
-    throw TransferError(reason, transient);
+    throw TransferError("the server answers " + describe_status(head_.status),
+                        is_transient_status(head_.status), request_.retry_after_seconds());
   }
 
   const Transfer& transfer_;
   PartFile& part_;
-  std::string url_, scheme_;
-  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl_{curl_easy_init(), &curl_easy_cleanup};
-  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers_{nullptr,
-                                                                       &curl_slist_free_all};
-  std::array<char, CURL_ERROR_SIZE> reason_{};
+  bool is_file_;
+  CurlRequest request_;
   ResponseHead head_;
   std::uint64_t asked_from_ = 0;  // start of the range asked for
   std::uint64_t total_ = 0;       // of the whole file; 0: unknown
   std::size_t ignored_ = 0;
   bool body_begun_ = false;
   bool start_over_ = false;
-  std::exception_ptr error_;
 };
 
 // http may lead to https, never back, and nothing leads to files or other protocols.
@@ -273,8 +171,6 @@ void check_redirect(const std::string& from, const std::string& to) {
 }  // namespace
 
 void fetch(const Transfer& transfer, PartFile& part) {
-  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (started != CURLE_OK) throw Error("libcurl cannot start");
   std::string url = transfer.url;
   int redirects = 0;
   for (;;) {

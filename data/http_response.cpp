@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <utility>
 
 namespace towers::data {
 namespace {
@@ -81,42 +82,21 @@ std::string ResponseHead::strong_etag() const {
 }
 
 std::string describe_status(int status) {
-  const char* phrase = "";
-  switch (status) {
-    case 401:
-      phrase = " Unauthorized";
-      break;
-    case 403:
-      phrase = " Forbidden";
-      break;
-    case 404:
-      phrase = " Not Found";
-      break;
-    case 407:
-      phrase = " Proxy Authentication Required";
-      break;
-    case 410:
-      phrase = " Gone";
-      break;
-    case 429:
-      phrase = " Too Many Requests";
-      break;
-    case 500:
-      phrase = " Internal Server Error";
-      break;
-    case 502:
-      phrase = " Bad Gateway";
-      break;
-    case 503:
-      phrase = " Service Unavailable";
-      break;
-    case 504:
-      phrase = " Gateway Timeout";
-      break;
-    default:
-      break;
-  }
-  return std::to_string(status) + phrase;
+  constexpr std::pair<int, const char*> kPhrases[] = {
+      {401, "Unauthorized"},
+      {403, "Forbidden"},
+      {404, "Not Found"},
+      {407, "Proxy Authentication Required (give name and password in http_proxy or https_proxy)"},
+      {410, "Gone"},
+      {429, "Too Many Requests"},
+      {500, "Internal Server Error"},
+      {502, "Bad Gateway"},
+      {503, "Service Unavailable"},
+      {504, "Gateway Timeout"},
+  };
+  for (const auto& [known, phrase] : kPhrases)
+    if (known == status) return std::to_string(status) + " " + phrase;
+  return std::to_string(status);
 }
 
 bool is_transient_status(int status) {

@@ -53,7 +53,10 @@ fs::path part_path(const fs::path& final_path) {
 }
 
 PartFile::PartFile(const fs::path& final_path, const std::string& url, bool digest_known)
-    : final_path_(final_path), path_(part_path(final_path)), info_path_(info_path(final_path)) {
+    : final_path_(final_path),
+      path_(part_path(final_path)),
+      info_path_(info_path(final_path)),
+      digest_known_(digest_known) {
   file_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (file_.get() < 0) throw_file_error("create", path_, errno);
   size_ = file_size(file_, path_);
@@ -61,8 +64,7 @@ PartFile::PartFile(const fs::path& final_path, const std::string& url, bool dige
   origin_ = load_origin(info_path_);
   if (origin_.url != without_credentials(url))
     origin_ = {};  // another server's validators mean nothing here
-  const bool known = origin_.has_validator() || digest_known;
-  if (size_ > 0 && (!known || !starts_as_gzip(file_))) restart({});
+  if (size_ > 0 && !(resumable() && starts_as_gzip(file_))) restart({});
 }
 
 void PartFile::restart(const PartOrigin& origin) {

@@ -35,6 +35,9 @@ class PartFile {
   // Some of its bytes were there before this run, so that they may be of another file.
   bool inherited() const { return inherited_; }
 
+  // A later run may go on from these bytes.
+  bool resumable() const { return size_ > 0 && (digest_known_ || origin_.has_validator()); }
+
   void restart(const PartOrigin& origin);  // from byte 0
   void append(std::span<const std::byte> bytes);
   void discard();  // deletes it and its note
@@ -48,6 +51,7 @@ class PartFile {
   FileDescriptor file_;
   std::uint64_t size_ = 0;
   bool inherited_ = false;
+  bool digest_known_;
   PartOrigin origin_;
 };
 

@@ -229,7 +229,7 @@ TEST_CASE_METHOD(Decision, "An incomplete set beside its archive is extracted ag
   write_file(inside() / "notes.tmp.123", "not ours");
   REQUIRE(run() == "");
   CHECK(complete());
-  CHECK_THAT(messages(), Contains("data_batch_2.bin is missing: extracting it again"));
+  CHECK_THAT(messages(), Contains("data_batch_2.bin is missing: extracting the set again"));
   CHECK_FALSE(fs::exists(inside() / "data_batch_2.bin.tmp.123"));
   CHECK(fs::exists(inside() / "notes.tmp.123"));
 }

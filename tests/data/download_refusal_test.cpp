@@ -56,6 +56,19 @@ TEST_CASE_METHOD(Refusal,
   CHECK(read_file(part) == set.archive.substr(0, 30));
 }
 
+TEST_CASE_METHOD(Refusal,
+                 "A cut that no later run can go on from leaves nothing, and promises nothing") {
+  serve([&](const Request&, int) {
+    Reply reply;  // no ETag, no Last-Modified
+    reply.body = set.archive;
+    reply.send = 1000;
+    return reply;
+  });
+  options.url += "?mirror";  // no digest either
+  CHECK_THAT(failure(), !Contains("are kept"));
+  CHECK(listing() == "");
+}
+
 TEST_CASE_METHOD(Refusal, "A stalled server is left") {
   options.attempts = 2;
   SECTION("in the middle of the body") {
@@ -68,6 +81,7 @@ TEST_CASE_METHOD(Refusal, "A stalled server is left") {
     CHECK_THAT(failure(), Contains("Operation too slow") && Contains("2000 of "));
   }
   SECTION("before the first byte") {
+    options.attempts = 1;
     serve([&](const Request&, int) {
       Reply reply;
       reply.mute = true;
@@ -75,7 +89,7 @@ TEST_CASE_METHOD(Refusal, "A stalled server is left") {
     });
     CHECK_THAT(failure(), Contains("Operation too slow"));
   }
-  CHECK(server->requests().size() == 2);
+  CHECK(server->requests().size() == static_cast<std::size_t>(options.attempts));
 }
 
 TEST_CASE_METHOD(Refusal, "Statuses that will not change are not tried again") {
@@ -227,8 +241,18 @@ TEST_CASE_METHOD(Refusal,
     CHECK_THROWS_AS(data::ensure_archive(set.spec, data_dir, options), UsageError);
     CHECK_FALSE(std::filesystem::exists(data_dir));
   }
+}
+
+TEST_CASE_METHOD(Refusal, "A file address that leads to no archive is named, and read once") {
   options.url = "file:///no/such/archive.tar.gz";
   CHECK_THAT(failure(), Contains("file:///no/such/archive.tar.gz"));
+  const std::filesystem::path other = folder.path() / "other";
+  options.url = "file://" + other.string();
+  write_file(other, "");
+  CHECK_THAT(failure(), Contains("the answer is empty"));
+  write_file(other, "text");
+  CHECK_THAT(failure(), Contains("instead of a gzip archive; ways out"));
+  CHECK_THAT(messages(), !Contains("retrying"));
 }
 
 TEST_CASE_METHOD(Refusal, "A malformed digest is the command line's fault") {

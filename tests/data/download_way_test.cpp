@@ -101,22 +101,27 @@ TEST_CASE_METHOD(Way, "http_proxy is honoured, and no_proxy") {
 }
 
 TEST_CASE_METHOD(Way, "https_proxy is asked for a tunnel") {
-  HttpServer proxy([](const Request&, int) { return Reply{403, {}, ""}; });
+  int status = 403;
+  HttpServer proxy([&](const Request&, int) { return Reply{status, {}, ""}; });
   const Environment through("https_proxy", proxy.url(""));
   set.spec.url = options.url = "https://cifar.invalid/archive.tar.gz";
-  options.attempts = 1;
-  CHECK_THAT(run(), Contains("403"));
-  REQUIRE(proxy.requests().size() == 1);
+  CHECK_THAT(run(), Contains("the proxy answers 403 Forbidden"));
+  REQUIRE(proxy.requests().size() == 1);  // it will not change its mind
   CHECK(proxy.requests()[0].method == "CONNECT");
   CHECK(proxy.requests()[0].target == "cifar.invalid:443");
+  status = 503;
+  CHECK_THAT(run(), Contains("the proxy answers 503") && Contains("(after 3 attempts)"));
 }
 
 TEST_CASE_METHOD(Way, "A proxy that asks for a login says how to give one") {
   HttpServer proxy([](const Request&, int) { return Reply{407, {}, ""}; });
-  const Environment through("http_proxy", proxy.url(""));
-  set.spec.url = options.url = "http://cifar.invalid/archive.tar.gz";
-  CHECK_THAT(run(), Contains("407") && Contains("http_proxy"));
-  CHECK(proxy.requests().size() == 1);
+  const Environment plain("http_proxy", proxy.url(""));
+  const Environment encrypted("https_proxy", proxy.url(""));
+  for (const char* scheme : {"http", "https"}) {
+    set.spec.url = options.url = std::string(scheme) + "://cifar.invalid/archive.tar.gz";
+    CHECK_THAT(run(), Contains("407") && Contains("http_proxy"));
+  }
+  CHECK(proxy.requests().size() == 2);
 }
 
 }  // namespace towers::test
