@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/models/cifar10.h"
 #include "core/schedule.h"
 #include "tests/backend/problem.h"
 #include "tests/reference/compare.h"
@@ -11,6 +10,8 @@
 
 namespace towers::test {
 namespace {
+
+using reference::doubles;
 
 // What the project promises (norm-wise relative, per tensor): both sides round in float32.
 constexpr double kPromise = 1e-4;
@@ -21,10 +22,6 @@ Problem problem_of(const reference::GoldenPass& golden) {
   return {golden.net,       VariableLayout(golden.net),
           golden.variables, golden.variables,
           golden.images,    golden.labels};
-}
-
-std::vector<double> doubles(const std::vector<float>& values) {
-  return {values.begin(), values.end()};
 }
 
 void check_pass(const BackendUnderTest& row, Backend& backend, const reference::GoldenPass& golden,
@@ -108,15 +105,12 @@ TEST_CASE("ten steps follow TensorFlow's curve, with one tower and with two") {
   for_each_backend([&](const BackendUnderTest& row, Backend& backend) {
     for (const int count : {1, 2}) {
       INFO(count << " towers");
-      const int size = problem.size() / count;
-      const std::unique_ptr<Towers> towers = compile(row, backend, problem, size, count);
-      std::vector<HostBatch> hosts;
-      std::vector<Batch> batches;
-      for (int t = 0; t < count; ++t) hosts.emplace_back(backend, problem, t * size, size);
-      for (const HostBatch& host : hosts) batches.push_back(host.get());
+      const std::unique_ptr<Towers> towers =
+          compile(row, backend, problem, problem.size() / count, count);
+      const HostBatches batches(backend, problem, count);
       for (std::size_t s = 0; s < curve.steps.size(); ++s) {
         INFO("step " << s);
-        towers->compute_gradients(batches, false);
+        towers->compute_gradients(batches.get(), false);
         towers->average_gradients();
         if (s == 0) check_briefs(problem, gradients_of(*towers, problem), curve.first_gradients);
         towers->apply_gradients(curve.learning_rate,

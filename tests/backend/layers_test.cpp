@@ -2,6 +2,7 @@
 // gradient that reaches the layer's input is to be seen too.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "tests/backend/problem.h"
 
@@ -63,13 +64,18 @@ TEST_CASE("max pools of odd shapes, of negative values too") {
 }
 
 TEST_CASE("of equal values the first in row-major order wins a pool") {
-  // Small integers through a convolution of kernel 1 with weights 1: exact, and full of ties.
-  Net net = small_net({6, 7, 1}, {{"first", Convolution{.kernel = 1, .outputs = 1, .relu = false}},
+  // A convolution with weights 1 and 0 copies the first channel, small integers full of ties; the
+  // second channel differs everywhere, and its weight's gradient tells which of the equal values
+  // won.
+  Net net = small_net({6, 7, 2}, {{"first", Convolution{.kernel = 1, .outputs = 1, .relu = false}},
                                   {"pool", MaxPool{3, 2}}});
   Problem problem = draw_problem(net, 4);
-  problem.variables[problem.layout.find("first/weights").offset] = 1;
+  const std::size_t weights = problem.layout.find("first/weights").offset;
+  problem.variables[weights] = 1;
+  problem.variables[weights + 1] = 0;
   problem.variables[problem.layout.find("first/biases").offset] = 0;
-  for (float& value : problem.images) value = static_cast<float>(static_cast<int>(value));
+  for (std::size_t i = 0; i < problem.images.size(); i += 2)
+    problem.images[i] = std::trunc(problem.images[i]);
   check_on_all({problem});
 }
 

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "core/models/cifar10.h"
 #include "tests/backend/problem.h"
 
 namespace towers::test {
@@ -14,36 +13,20 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-Net reduced_net() {
-  Net net = cifar10_net();
-  for (Layer& layer : net.layers) {
-    if (auto* c = std::get_if<Convolution>(&layer.op)) c->outputs = 8;
-    if (auto* d = std::get_if<Dense>(&layer.op)) d->outputs = 10;
-  }
-  return net;
-}
-
-void step(Towers& towers, std::span<const Batch> batches) {
-  towers.compute_gradients(batches, false);
-  towers.average_gradients();
-  towers.apply_gradients(0.1f, 0.9f);
-}
-
 TEST_CASE("a value that is not finite in any variable or average is reported at that step") {
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
-    const Problem problem = draw_problem(reduced_net(), 3);
+    const Problem problem = draw_problem(reduced_cifar10_net(), 3);
     const HostBatch host(backend, problem);
-    const std::unique_ptr<Towers> towers = compile(row, backend, problem, 3);
     for (const Variable& v : problem.layout.variables())
       for (const float poison : {kNan, kInfinity, -kInfinity})
-        for (const std::size_t where : {v.offset, v.offset + v.size / 2, v.offset + v.size - 1})
+        for (const std::size_t where : {v.offset, v.offset + v.size - 1})
           for (const bool in_average : {false, true}) {
             CAPTURE(v.name, poison, where - v.offset, in_average);
             const std::unique_ptr<Towers> fresh = compile(row, backend, problem, 3);
             std::vector<float> variables = problem.variables, averages = problem.averages;
             (in_average ? averages : variables)[where] = poison;
             fresh->write_variables(variables, averages);
-            step(*fresh, {&host.get(), 1});
+            run_step(*fresh, {&host.get(), 1});
             const StepReport& report = fresh->report();
             REQUIRE(report.non_finite.has_value());
             CHECK(fresh->diverged());
@@ -55,7 +38,7 @@ TEST_CASE("a value that is not finite in any variable or average is reported at 
 
 TEST_CASE("a value that is not finite in an image is reported at that step, with its tower") {
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
-    const Problem problem = draw_problem(reduced_net(), 4);
+    const Problem problem = draw_problem(reduced_cifar10_net(), 4);
     for (const float poison : {kNan, kInfinity, -kInfinity})
       for (const std::size_t where :
            {std::size_t{0}, std::size_t{850}, 2 * problem.net.input.size() - 1})
@@ -64,17 +47,17 @@ TEST_CASE("a value that is not finite in an image is reported at that step, with
           const std::unique_ptr<Towers> towers = compile(row, backend, problem, 2, 2);
           HostBatch first(backend, problem, 0, 2), second(backend, problem, 2, 2);
           const std::vector<Batch> batches{first.get(), second.get()};
-          step(*towers, batches);
+          run_step(*towers, batches);
           REQUIRE_FALSE(towers->report().non_finite.has_value());
           CHECK_FALSE(towers->diverged());
           (tower == 0 ? first : second).images()[where] = poison;
-          step(*towers, batches);
+          run_step(*towers, batches);
           REQUIRE(towers->report().non_finite.has_value());
           CHECK(towers->report().non_finite->tower == tower);
           CHECK(towers->report().non_finite->good_steps == 1);
           // It stays so, and stays the first.
           (tower == 0 ? first : second).images()[where] = 0;
-          step(*towers, batches);
+          run_step(*towers, batches);
           REQUIRE(towers->report().non_finite.has_value());
           CHECK(towers->report().non_finite->good_steps == 1);
         }
@@ -83,7 +66,7 @@ TEST_CASE("a value that is not finite in an image is reported at that step, with
 
 TEST_CASE("a variable that overflows in the update is reported, by name and with no tower") {
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
-    const Problem problem = draw_problem(reduced_net(), 3);
+    const Problem problem = draw_problem(reduced_cifar10_net(), 3);
     const std::unique_ptr<Towers> towers = compile(row, backend, problem, 3);
     const HostBatch host(backend, problem);
     towers->compute_gradients({&host.get(), 1}, false);
@@ -106,7 +89,7 @@ TEST_CASE("a loss that alone overflows is reported") {
     std::fill(problem.images.begin(), problem.images.end(), 0.0f);
     const std::unique_ptr<Towers> towers = compile(row, backend, problem, 2);
     const HostBatch host(backend, problem);
-    step(*towers, {&host.get(), 1});
+    run_step(*towers, {&host.get(), 1});
     REQUIRE(towers->report().non_finite.has_value());
     CHECK(towers->report().non_finite->what.empty());
     CHECK(towers->report().non_finite->tower == 0);
@@ -115,12 +98,12 @@ TEST_CASE("a loss that alone overflows is reported") {
 
 TEST_CASE("large but finite values are not reported") {
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
-    Problem problem = draw_problem(reduced_net(), 3);
+    Problem problem = draw_problem(reduced_cifar10_net(), 3);
     problem.averages[problem.layout.find("local4/weights").offset] = 3e38f;
     problem.averages[problem.layout.find("local3/weights").offset] = 1e-42f;
     const std::unique_ptr<Towers> towers = compile(row, backend, problem, 3);
     const HostBatch host(backend, problem);
-    step(*towers, {&host.get(), 1});
+    run_step(*towers, {&host.get(), 1});
     CHECK_FALSE(towers->report().non_finite.has_value());
   });
 }

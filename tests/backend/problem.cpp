@@ -5,19 +5,18 @@
 #include <cmath>
 #include <random>
 
+#include "core/models/cifar10.h"
 #include "tests/reference/compare.h"
 
 namespace towers::test {
 namespace {
 
+using reference::doubles;
+
 std::vector<float> uniform_values(std::mt19937& generator, std::size_t size, float limit) {
   std::vector<float> values(size);
   for (float& v : values) v = (static_cast<float>(generator() >> 8) / 8388608.0f - 1.0f) * limit;
   return values;
-}
-
-std::vector<double> doubles(std::span<const float> values) {
-  return {values.begin(), values.end()};
 }
 
 bool has_outputs_to_read(const Layer& layer) {
@@ -62,6 +61,15 @@ Net small_net(Extent input, std::vector<Layer> layers, int classes) {
   return {"small", input, classes, std::move(layers)};
 }
 
+Net reduced_cifar10_net() {
+  Net net = cifar10_net();
+  for (Layer& layer : net.layers) {
+    if (auto* c = std::get_if<Convolution>(&layer.op)) c->outputs = 16;
+    if (auto* d = std::get_if<Dense>(&layer.op)) d->outputs = layer.name == "local3" ? 24 : 10;
+  }
+  return net;
+}
+
 HostBatch::HostBatch(Backend& backend, const Problem& problem, int first, int count) {
   const std::size_t n = static_cast<std::size_t>(count);
   const std::size_t at = static_cast<std::size_t>(first);
@@ -74,6 +82,14 @@ HostBatch::HostBatch(Backend& backend, const Problem& problem, int first, int co
   batch_ = {images(), static_cast<const std::int32_t*>(labels_.get()), count};
 }
 
+HostBatches::HostBatches(Backend& backend, const Problem& problem, int count) {
+  const int size = problem.size() / count;
+  for (int t = 0; t < count; ++t) {
+    hosts_.emplace_back(backend, problem, t * size, size);
+    batches_.push_back(hosts_.back().get());
+  }
+}
+
 std::unique_ptr<Towers> compile(const BackendUnderTest& row, Backend& backend,
                                 const Problem& problem, int batch_size, int towers) {
   CompileOptions options = row.options;
@@ -82,6 +98,12 @@ std::unique_ptr<Towers> compile(const BackendUnderTest& row, Backend& backend,
   std::unique_ptr<Towers> compiled = backend.compile(problem.net, options);
   compiled->write_variables(problem.variables, problem.averages);
   return compiled;
+}
+
+void run_step(Towers& towers, std::span<const Batch> batches) {
+  towers.compute_gradients(batches, false);
+  towers.average_gradients();
+  towers.apply_gradients(0.1f, 0.9f);
 }
 
 std::vector<float> variables_of(Towers& towers, const Problem& problem) {

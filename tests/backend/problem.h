@@ -32,6 +32,9 @@ Problem draw_problem(const Net& net, int size, unsigned seed = 1);
 // `layers`, then a dense layer to `classes` and the softmax loss.
 Net small_net(Extent input, std::vector<Layer> layers, int classes = 3);
 
+// The CIFAR-10 net's layers at a fraction of the width.
+Net reduced_cifar10_net();
+
 // Examples [first, first + count) of a problem in the backend's own memory.
 class HostBatch {
  public:
@@ -46,9 +49,23 @@ class HostBatch {
   Batch batch_;
 };
 
+// The problem's examples in `count` consecutive batches, one per tower.
+class HostBatches {
+ public:
+  HostBatches(Backend& backend, const Problem& problem, int count);
+  std::span<const Batch> get() const { return batches_; }
+
+ private:
+  std::vector<HostBatch> hosts_;
+  std::vector<Batch> batches_;
+};
+
 // `towers` towers over the backend's devices, `batch_size` each, with the problem's variables.
 std::unique_ptr<Towers> compile(const BackendUnderTest& row, Backend& backend,
                                 const Problem& problem, int batch_size, int towers = 1);
+
+// One whole step.
+void run_step(Towers& towers, std::span<const Batch> batches);
 
 // Flat buffers of `towers`.
 std::vector<float> variables_of(Towers& towers, const Problem& problem);

@@ -4,55 +4,25 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "core/models/cifar10.h"
 #include "tests/backend/problem.h"
 #include "tests/reference/compare.h"
 
 namespace towers::test {
 namespace {
 
-// The CIFAR-10 net's layers, quick.
-Net reduced_net() {
-  Net net = cifar10_net();
-  for (Layer& layer : net.layers) {
-    if (auto* c = std::get_if<Convolution>(&layer.op)) c->outputs = 16;
-    if (auto* d = std::get_if<Dense>(&layer.op)) d->outputs = layer.name == "local3" ? 24 : 10;
-  }
-  return net;
-}
-
-std::vector<double> doubles(const std::vector<float>& values) {
-  return {values.begin(), values.end()};
-}
-
-void step(Towers& towers, std::span<const Batch> batches, float learning_rate = 0.1f) {
-  towers.compute_gradients(batches, false);
-  towers.average_gradients();
-  towers.apply_gradients(learning_rate, 0.9f);
-}
-
-// Consecutive parts of the problem, one per tower.
-struct Parts {
-  Parts(Backend& backend, const Problem& problem, int count) {
-    const int size = problem.size() / count;
-    for (int t = 0; t < count; ++t) hosts.emplace_back(backend, problem, t * size, size);
-    for (const HostBatch& host : hosts) batches.push_back(host.get());
-  }
-  std::vector<HostBatch> hosts;
-  std::vector<Batch> batches;
-};
+using reference::doubles;
 
 TEST_CASE("towers of a part each do what one tower does with the whole") {
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
     for (const int count : {2, 3, 4}) {
       INFO(count << " towers");
-      const Problem problem = draw_problem(reduced_net(), 12);
+      const Problem problem = draw_problem(reduced_cifar10_net(), 12);
       const std::unique_ptr<Towers> one = compile(row, backend, problem, 12);
       const std::unique_ptr<Towers> many = compile(row, backend, problem, 12 / count, count);
-      const Parts whole(backend, problem, 1), parts(backend, problem, count);
+      const HostBatches whole(backend, problem, 1), parts(backend, problem, count);
       for (int s = 0; s < 3; ++s) {
-        step(*one, whole.batches);
-        step(*many, parts.batches);
+        run_step(*one, whole.get());
+        run_step(*many, parts.get());
         const Losses expected = one->report().towers.at(0);
         const std::vector<Losses> losses = many->report().towers;
         REQUIRE(losses.size() == static_cast<std::size_t>(count));
@@ -76,13 +46,13 @@ TEST_CASE("towers of a part each do what one tower does with the whole") {
 
 TEST_CASE("each tower reports its own losses, and the last one's activations are kept") {
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
-    const Problem problem = draw_problem(reduced_net(), 6);
+    const Problem problem = draw_problem(reduced_cifar10_net(), 6);
     const std::unique_ptr<Towers> two = compile(row, backend, problem, 3, 2);
     const std::unique_ptr<Towers> alone = compile(row, backend, problem, 3);
-    const Parts parts(backend, problem, 2);
-    two->compute_gradients(parts.batches, true);
+    const HostBatches parts(backend, problem, 2);
+    two->compute_gradients(parts.get(), true);
     for (std::size_t t = 0; t < 2; ++t) {
-      alone->compute_gradients({&parts.batches[t], 1}, true);
+      alone->compute_gradients({&parts.get()[t], 1}, true);
       CHECK(two->report().towers.at(t).total ==
             Approx(alone->report().towers.at(0).total).epsilon(row.tolerance));
     }
@@ -97,7 +67,7 @@ TEST_CASE("each tower reports its own losses, and the last one's activations are
 
 TEST_CASE("keeping activations changes no number") {
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
-    const Problem problem = draw_problem(reduced_net(), 5);
+    const Problem problem = draw_problem(reduced_cifar10_net(), 5);
     const std::unique_ptr<Towers> towers = compile(row, backend, problem, 5);
     const HostBatch host(backend, problem);
     std::vector<float> gradients[2];
@@ -112,7 +82,7 @@ TEST_CASE("keeping activations changes no number") {
 
 TEST_CASE("a batch may be overwritten once the step has been reported") {
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
-    const Problem problem = draw_problem(reduced_net(), 4);
+    const Problem problem = draw_problem(reduced_cifar10_net(), 4);
     const std::unique_ptr<Towers> towers = compile(row, backend, problem, 4);
     HostBatch host(backend, problem);
     towers->compute_gradients({&host.get(), 1}, false);
@@ -129,11 +99,11 @@ TEST_CASE("a batch may be overwritten once the step has been reported") {
 
 TEST_CASE("variables and averages come back as they were written") {
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
-    const Problem problem = draw_problem(reduced_net(), 2);
+    const Problem problem = draw_problem(reduced_cifar10_net(), 2);
     const std::unique_ptr<Towers> towers = compile(row, backend, problem, 1, 2);
     CHECK(variables_of(*towers, problem) == problem.variables);
     CHECK(averages_of(*towers, problem) == problem.averages);
-    step(*towers, Parts(backend, problem, 2).batches);
+    run_step(*towers, HostBatches(backend, problem, 2).get());
     CHECK(variables_of(*towers, problem) != problem.variables);
     towers->write_variables(problem.averages, problem.variables);  // again, after a step
     CHECK(variables_of(*towers, problem) == problem.averages);
@@ -145,16 +115,16 @@ TEST_CASE("a step after writing variables is the step of a run that starts there
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
     BackendUnderTest deterministic = row;
     deterministic.options.deterministic = true;
-    Problem problem = draw_problem(reduced_net(), 4);
-    const Parts parts(backend, problem, 2);
+    Problem problem = draw_problem(reduced_cifar10_net(), 4);
+    const HostBatches parts(backend, problem, 2);
     const std::unique_ptr<Towers> through = compile(deterministic, backend, problem, 2, 2);
-    for (int s = 0; s < 2; ++s) step(*through, parts.batches);
+    for (int s = 0; s < 2; ++s) run_step(*through, parts.get());
     problem.variables = variables_of(*through, problem);
     problem.averages = averages_of(*through, problem);
     const std::unique_ptr<Towers> resumed = compile(deterministic, backend, problem, 2, 2);
     for (int s = 0; s < 2; ++s) {
-      step(*through, parts.batches);
-      step(*resumed, parts.batches);
+      run_step(*through, parts.get());
+      run_step(*resumed, parts.get());
     }
     CHECK(variables_of(*through, problem) == variables_of(*resumed, problem));
     CHECK(averages_of(*through, problem) == averages_of(*resumed, problem));
@@ -163,7 +133,7 @@ TEST_CASE("a step after writing variables is the step of a run that starts there
 
 TEST_CASE("inference gives the logits of training, for batches up to the compiled size") {
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
-    const Problem problem = draw_problem(reduced_net(), 7);
+    const Problem problem = draw_problem(reduced_cifar10_net(), 7);
     const std::unique_ptr<Towers> towers = compile(row, backend, problem, 7);
     const HostBatch host(backend, problem);
     towers->compute_gradients({&host.get(), 1}, true);
@@ -186,7 +156,7 @@ TEST_CASE("inference gives the logits of training, for batches up to the compile
 
 TEST_CASE("new variables reach inference") {
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
-    Problem problem = draw_problem(reduced_net(), 2);
+    Problem problem = draw_problem(reduced_cifar10_net(), 2);
     const HostBatch host(backend, problem);
     const std::unique_ptr<Inference> inference =
         backend.compile_inference(problem.net, 2, row.options.precision, 0);

@@ -4,8 +4,14 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <span>
+#include <vector>
 
 namespace towers::reference {
+
+inline std::vector<double> doubles(std::span<const float> values) {
+  return {values.begin(), values.end()};
+}
 
 // ||got - want|| / ||want||, Euclidean norms; infinite where sizes differ, a value is not finite,
 // or want is zero and got is not.

@@ -18,10 +18,6 @@ namespace {
 
 constexpr double kTolerance = 1e-5;
 
-std::vector<double> doubles(const std::vector<float>& values) {
-  return {values.begin(), values.end()};
-}
-
 // One layer of layers.safetensors.
 struct Case {
   Case(const Safetensors& file, const std::string& name)
