@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "data/archive_internal.h"
+#include "data/batches_folder.h"
 #include "data/download.h"
 #include "data/extracted_set.h"
 #include "data/folder_lock.h"
@@ -174,10 +175,10 @@ void ensure_archive(const ArchiveSpec& spec, const fs::path& data_dir,
   if (!is_file(archive)) {
     if (fs::exists(archive, error))
       throw Error(archive.string() + " is not a file: move it away, or use another --data_dir");
-    if (set.files > 0)
+    if (set.found)
       throw Error(set.problem + ": delete " + set.folder.string() +
                   " to have the set fetched anew, or use another --data_dir");
-    refuse_misplaced(spec, data_dir);
+    refuse_misplaced_data(data_dir);
     require_fetchable(spec, data_dir, options);
   }
   fs::create_directories(data_dir, error);
@@ -193,7 +194,7 @@ void ensure_archive(const ArchiveSpec& spec, const fs::path& data_dir,
          " knows no locks: do not start another run there before this one has the set");
   set = find_set(spec, data_dir);  // another process may have been faster
   if (set.problem.empty()) return;
-  if (set.files > 0) tell(set.problem + ": extracting the set again");
+  if (set.found) tell(set.problem + ": extracting the set again");
   commit_members(Obtaining(spec, data_dir, options).stage(set.folder), set.folder);
 }
 

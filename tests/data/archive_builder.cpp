@@ -93,7 +93,7 @@ std::string noise(std::size_t size, unsigned seed) {
 
 SmallSet::SmallSet(std::size_t bytes) {
   spec.file = "small-set.tar.gz";
-  spec.folder = "small-set";
+  spec.folder = "cifar-10-batches-bin";
   members.push_back({spec.folder + "/", "", Member::Kind::folder});
   unsigned seed = 0;
   for (const char* name : {"data_batch_1.bin", "data_batch_2.bin", "test_batch.bin"}) {

@@ -40,7 +40,8 @@ std::string archive_with(const SmallSet& set, const Member& extra, bool first) {
 TEST_CASE("Paths that lead out of the folder are refused") {
   const SmallSet set;
   for (const bool first : {true, false}) {
-    for (const char* path : {"/tmp/towers-evil", "../evil", "small-set/../../evil", "a/.."}) {
+    for (const char* path :
+         {"/tmp/towers-evil", "../evil", "cifar-10-batches-bin/../../evil", "a/.."}) {
       CAPTURE(path, first);
       CHECK_THAT(refusal(set.spec, archive_with(set, {path, "x"}, first)),
                  Catch::Contains("refused") && Catch::Contains(path));
@@ -51,7 +52,7 @@ TEST_CASE("Paths that lead out of the folder are refused") {
 TEST_CASE("Links, devices and pipes are refused, needed or not") {
   const SmallSet set;
   using Kind = Member::Kind;
-  for (const char* path : {"small-set/test_batch.bin", "other"}) {
+  for (const char* path : {"cifar-10-batches-bin/test_batch.bin", "other"}) {
     for (const Kind kind : {Kind::symbolic_link, Kind::hard_link, Kind::device, Kind::fifo}) {
       CAPTURE(path, static_cast<int>(kind));
       CHECK_THAT(refusal(set.spec, archive_with(set, {path, "/etc/passwd", kind}, true)),
@@ -62,7 +63,7 @@ TEST_CASE("Links, devices and pipes are refused, needed or not") {
 
 TEST_CASE("A batch that is a folder is refused") {
   const SmallSet set;
-  const Member folder{"small-set/test_batch.bin/", "", Member::Kind::folder};
+  const Member folder{"cifar-10-batches-bin/test_batch.bin/", "", Member::Kind::folder};
   CHECK_THAT(refusal(set.spec, gzip_of(tar_of({folder}))), Catch::Contains("is a folder"));
 }
 
@@ -77,7 +78,8 @@ TEST_CASE("A member with another size is refused before it is read") {
   }
   CHECK_THAT(
       refusal(set.spec,
-              archive_with(set, {"small-set/batches.meta.txt", std::string(101, 'x')}, true)),
+              archive_with(set, {"cifar-10-batches-bin/batches.meta.txt", std::string(101, 'x')},
+                           true)),
       Catch::Contains("101 bytes instead of 100"));
 }
 
@@ -93,7 +95,7 @@ TEST_CASE("A decompression bomb ends early, wherever it lies") {
 
 TEST_CASE("A member that is there twice is refused") {
   const SmallSet set;
-  const Member again{"small-set/data_batch_1.bin", set.content("data_batch_1.bin")};
+  const Member again{"cifar-10-batches-bin/data_batch_1.bin", set.content("data_batch_1.bin")};
   CHECK_THAT(refusal(set.spec, archive_with(set, again, false)),
              Catch::Contains("data_batch_1.bin is there twice"));
 }

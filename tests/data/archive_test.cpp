@@ -94,7 +94,7 @@ TEST_CASE("The class names may be missing, the batches may not") {
   members.pop_back();  // test_batch.bin
   Extraction another;
   REQUIRE_THROWS_WITH(another.run(set.spec, gzip_of(tar_of(members))),
-                      Catch::Contains("lacks small-set/test_batch.bin"));
+                      Catch::Contains("lacks cifar-10-batches-bin/test_batch.bin"));
   CHECK_FALSE(fs::exists(another.out));
 }
 
@@ -116,7 +116,8 @@ TEST_CASE("The Python version of the set is named as such") {
   Extraction extraction;
   REQUIRE_THROWS_WITH(
       extraction.run(set.spec, gzip_of(tar_of({{"cifar-10-batches-py/data_batch_1", "pickle"}}))),
-      Catch::Contains("lacks small-set/data_batch_1.bin") && Catch::Contains("Python version"));
+      Catch::Contains("lacks cifar-10-batches-bin/data_batch_1.bin") &&
+          Catch::Contains("Python version"));
 }
 
 TEST_CASE("A folder that cannot be made, and a file that is not there, are named") {

@@ -17,7 +17,7 @@ TEST_CASE_METHOD(DownloadFixture, "A download ends with the set, the archive, an
   REQUIRE(run() == "");
   CHECK(complete());
   CHECK(read_file(archive) == set.archive);
-  CHECK(listing() == "small-set small-set.tar.gz");
+  CHECK(listing() == "cifar-10-batches-bin small-set.tar.gz");
   CHECK(messages() == "Successfully downloaded small-set.tar.gz " +
                           std::to_string(set.archive.size()) + " bytes.\n");
   REQUIRE(server->requests().size() == 1);
@@ -67,7 +67,7 @@ TEST_CASE_METHOD(DownloadFixture,
   CHECK(complete());
   CHECK(server->requests()[1].header("range") == "bytes=" + std::to_string(cut) + "-");
   CHECK(server->requests()[1].header("if-range") == "\"v1\"");
-  CHECK(listing() == "small-set small-set.tar.gz");
+  CHECK(listing() == "cifar-10-batches-bin small-set.tar.gz");
 }
 
 TEST_CASE_METHOD(DownloadFixture,
@@ -162,7 +162,7 @@ TEST_CASE_METHOD(DownloadFixture, "A part that is complete already is put in pla
     CHECK(server->requests().size() == 1);
   }
   CHECK(complete());
-  CHECK(listing() == "small-set small-set.tar.gz");
+  CHECK(listing() == "cifar-10-batches-bin small-set.tar.gz");
 }
 
 TEST_CASE_METHOD(DownloadFixture, "A part that is longer than the server's file starts anew") {
@@ -262,7 +262,7 @@ TEST_CASE_METHOD(DownloadFixture, "Two at once share one download") {
   CHECK(errors[1] == "");
   CHECK(complete());
   CHECK(server->requests().size() == 1);
-  CHECK(listing() == "small-set small-set.tar.gz");
+  CHECK(listing() == "cifar-10-batches-bin small-set.tar.gz");
 }
 
 TEST_CASE_METHOD(DownloadFixture, "The lock of a process that died stops nobody") {
@@ -271,7 +271,7 @@ TEST_CASE_METHOD(DownloadFixture, "The lock of a process that died stops nobody"
   write_file(archive.string() + ".lock", "");
   REQUIRE(run() == "");
   CHECK(complete());
-  CHECK(listing() == "small-set small-set.tar.gz");
+  CHECK(listing() == "cifar-10-batches-bin small-set.tar.gz");
 }
 
 TEST_CASE_METHOD(DownloadFixture, "An archive comes from a file address too, network or not") {
