@@ -58,14 +58,23 @@ class Graph {
     return name;
   }
 
+  // Of the node added last.
+  google::protobuf::Map<std::string, proto::AttrValue>& attributes() {
+    return *graph_.mutable_node(graph_.node_size() - 1)->mutable_attr();
+  }
+
+  // NHWC, square.
+  void set_window(const std::string& name, int side) {
+    for (const int n : {1, side, side, 1}) attributes()[name].mutable_list()->add_i(n);
+  }
+
   void add_variable(const std::string& name, const Shape& shape) {
     add(name, "VariableV2", {}, devices_.front(), shape);
-    auto& attributes = *graph_.mutable_node(graph_.node_size() - 1)->mutable_attr();
-    attributes.erase("T");
-    attributes["dtype"].set_type(proto::DT_FLOAT);
-    set_shape(*attributes["shape"].mutable_shape(), shape);
-    attributes["container"].set_s("");
-    attributes["shared_name"].set_s("");
+    attributes().erase("T");
+    attributes()["dtype"].set_type(proto::DT_FLOAT);
+    set_shape(*attributes()["shape"].mutable_shape(), shape);
+    attributes()["container"].set_s("");
+    attributes()["shared_name"].set_s("");
   }
 
   void add_variables() {
@@ -121,31 +130,41 @@ class Graph {
     const std::string product =
         add(scope_ + layer.name + "/Conv2D", "Conv2D", {input, layer.name + "/weights/read"},
             device_, batch_of(extent));
+    set_window("strides", op.stride);
+    attributes()["padding"].set_s("SAME");
     return add_bias_and_relu(layer, op.relu, product, extent);
   }
 
   std::string add_layer(const Layer& layer, const Dense& op, const std::string& input,
                         Extent before, Extent extent) {
-    const std::string product = [&] {
-      const bool flat = before.height == 1 && before.width == 1;
-      const std::string rows =
-          flat ? input
-               : add(scope_ + layer.name + "/Reshape", "Reshape", {input}, device_,
-                     {batch_, static_cast<std::int64_t>(before.size())});
-      return add(scope_ + layer.name + "/MatMul", "MatMul", {rows, layer.name + "/weights/read"},
-                 device_, batch_of(extent));
-    }();
+    const bool flat = before.height == 1 && before.width == 1;
+    const std::string rows = flat
+                                 ? input
+                                 : add(scope_ + layer.name + "/Reshape", "Reshape", {input},
+                                       device_, {batch_, static_cast<std::int64_t>(before.size())});
+    const std::string product =
+        add(scope_ + layer.name + "/MatMul", "MatMul", {rows, layer.name + "/weights/read"},
+            device_, batch_of(extent));
     return add_bias_and_relu(layer, op.relu, product, extent);
   }
 
-  std::string add_layer(const Layer& layer, const MaxPool&, const std::string& input, Extent,
+  std::string add_layer(const Layer& layer, const MaxPool& op, const std::string& input, Extent,
                         Extent extent) {
-    return add(scope_ + layer.name, "MaxPool", {input}, device_, batch_of(extent));
+    std::string name = add(scope_ + layer.name, "MaxPool", {input}, device_, batch_of(extent));
+    set_window("ksize", op.size);
+    set_window("strides", op.stride);
+    attributes()["padding"].set_s("SAME");
+    return name;
   }
 
-  std::string add_layer(const Layer& layer, const LocalResponseNorm&, const std::string& input,
+  std::string add_layer(const Layer& layer, const LocalResponseNorm& op, const std::string& input,
                         Extent, Extent extent) {
-    return add(scope_ + layer.name, "LRN", {input}, device_, batch_of(extent));
+    std::string name = add(scope_ + layer.name, "LRN", {input}, device_, batch_of(extent));
+    attributes()["depth_radius"].set_i(op.depth_radius);
+    attributes()["bias"].set_f(static_cast<float>(op.bias));
+    attributes()["alpha"].set_f(static_cast<float>(op.alpha));
+    attributes()["beta"].set_f(static_cast<float>(op.beta));
+    return name;
   }
 
   std::string add_layer(const Layer& layer, const SoftmaxLoss&, const std::string& input, Extent,

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <regex>
+#include <string_view>
 #include <system_error>
 
 #include "core/error.h"
@@ -19,12 +19,33 @@
 namespace towers::data {
 namespace {
 
-constexpr const char* kLockFile = "lock";
+constexpr std::string_view kLockFile = "lock";
 
-bool is_own_name(const std::string& name) {
-  static const std::regex own(
-      R"(events\.out\.tfevents\..+|model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|checkpoint|flags\.txt|lock)");
-  return std::regex_match(name, own);
+// Takes the digits at the start of `text` off it and returns how many there were.
+std::size_t take_digits(std::string_view& text) {
+  const std::size_t n = std::min(text.find_first_not_of("0123456789"), text.size());
+  text.remove_prefix(n);
+  return n;
+}
+
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+// model.ckpt-STEP.index or model.ckpt-STEP.data-SSSSS-of-NNNNN
+bool is_checkpoint_name(std::string_view name) {
+  if (!take(name, "model.ckpt-") || take_digits(name) == 0) return false;
+  if (name == ".index") return true;
+  return take(name, ".data-") && take_digits(name) == 5 && take(name, "-of-") &&
+         take_digits(name) == 5 && name.empty();
+}
+
+bool is_own_name(std::string_view name) {
+  constexpr std::string_view kEvents = "events.out.tfevents.";
+  return name == "checkpoint" || name == "flags.txt" || name == kLockFile ||
+         is_checkpoint_name(name) || (name.starts_with(kEvents) && name.size() > kEvents.size());
 }
 
 bool is_own_temporary(const std::string& name) {

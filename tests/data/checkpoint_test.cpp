@@ -68,7 +68,8 @@ TEST_CASE("TensorFlow's checkpoints of every kind are read to the value") {
       CHECK(info->shape == want["shape"].get<std::vector<std::int64_t>>());
       std::vector<float> values(want["values"].size());
       if (info->type == DataType::other) {
-        const std::string message = test::error_of([&] { reader.read(tensor, values); });
+        const std::string message =
+            test::error_of([&, &name = tensor] { reader.read(name, values); });
         CHECK(test::contains(message, tensor + " in checkpoint"));
         continue;
       }

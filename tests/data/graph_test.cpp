@@ -77,6 +77,19 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("Layers show their windows and constants") {
+  const Graph graph(1);
+  const auto& pool = graph.nodes.at("tower_0/pool1")->attr();
+  const std::vector<int> ksize(pool.at("ksize").list().i().begin(),
+                               pool.at("ksize").list().i().end());
+  CHECK(ksize == std::vector<int>{1, 3, 3, 1});
+  CHECK(pool.at("strides").list().i(1) == 2);
+  CHECK(pool.at("padding").s() == "SAME");
+  CHECK(graph.nodes.at("tower_0/conv1/Conv2D")->attr().at("strides").list().i(1) == 1);
+  CHECK(graph.nodes.at("tower_0/norm1")->attr().at("depth_radius").i() == 4);
+  CHECK(graph.nodes.at("tower_0/norm1")->attr().at("beta").f() == 0.75f);
+}
+
 TEST_CASE("Edges carry the shapes of a batch") {
   const Graph graph(1);
   const auto& shape = graph.nodes.at("tower_0/pool1")->attr().at("_output_shapes").list().shape(0);

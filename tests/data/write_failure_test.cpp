@@ -50,18 +50,23 @@ int fail_each_call(Failure failure, int error, const Attempt& attempt, const Che
 }
 
 TEST_CASE("A checkpoint that fails to be written leaves nothing") {
-  const auto [failure, error, reason] = GENERATE(table<Failure, int, std::string>(
-      {{Failure::error, ENOSPC, "No space left on device; free some space"},
-       {Failure::error, EIO, "Input/output error; check the disk"},
-       {Failure::half_write, ENOSPC, "No space left on device"}}));
+  struct Fault {
+    Failure failure;
+    int error;
+    const char* reason;
+  };
+  const Fault fault =
+      GENERATE(Fault{Failure::error, ENOSPC, "No space left on device; free some space"},
+               Fault{Failure::error, EIO, "Input/output error; check the disk"},
+               Fault{Failure::half_write, ENOSPC, "No space left on device"});
   const test::TemporaryFolder folder;
   const auto prefix = folder.path() / "model.ckpt-1";
   const int calls = fail_each_call(
-      failure, error,
+      fault.failure, fault.error,
       [&] { return test::error_of([&] { write_checkpoint(prefix, tensors(kNew)); }); },
       [&](const std::string& message) {
         CHECK(test::contains(message, folder.path().string()));
-        CHECK(test::contains(message, reason));
+        CHECK(test::contains(message, fault.reason));
         CHECK(test::names_in(folder.path()).empty());
       });
   CHECK(calls >= 8);  // 3 writes, 2 syncs, 2 renames, 1 sync of the folder
