@@ -134,8 +134,9 @@ const CommandRow& command_to_explain(const Spelled& spelled, const std::vector<s
 void settle_precision(CommonOptions& options, const Parser& parser) {
   if (!options.use_fp16) return;
   if (parser.was_given("precision") && options.precision != "fp16") {
-    throw UsageError("--use_fp16 and --precision=" + options.precision +
-                     " contradict each other: leave one of them out");
+    throw UsageError(
+        "--use_fp16 and --precision=" + options.precision +
+        " contradict each other: give --precision=fp16 alone, or leave --use_fp16 out");
   }
   options.precision = "fp16";
 }

@@ -32,6 +32,8 @@ TEST_CASE("the nearest name is one that could have been meant") {
   CHECK(nearest("unrelated", names).empty());
   CHECK(nearest(std::string(100000, 'a'), names).empty());
   CHECK(nearest("seed", {}).empty());
+  // Two edits, but not a letter in common.
+  CHECK(nearest("xy", {"ab"}).empty());
 }
 
 TEST_CASE("of names that are as near the first is taken") {

@@ -137,9 +137,11 @@ TEST_CASE("use_fp16 is another way to say fp16") {
   CHECK(parsed({"--use_fp16"}).flagfile.find("--precision=fp16\n") != std::string::npos);
   CHECK(parsed({"--use_fp16"}).flagfile.find("use_fp16") == std::string::npos);
   CHECK(complaint({"--precision=bf16", "--use_fp16"}) ==
-        "--use_fp16 and --precision=bf16 contradict each other: leave one of them out");
+        "--use_fp16 and --precision=bf16 contradict each other: give --precision=fp16 alone, or "
+        "leave --use_fp16 out");
   CHECK(complaint({"--use_fp16", "--precision=fp32"}) ==
-        "--use_fp16 and --precision=fp32 contradict each other: leave one of them out");
+        "--use_fp16 and --precision=fp32 contradict each other: give --precision=fp16 alone, or "
+        "leave --use_fp16 out");
 }
 
 TEST_CASE("help and version win over everything else on the line") {

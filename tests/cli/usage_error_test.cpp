@@ -80,6 +80,8 @@ TEST_CASE("a malformed value is named, with what is allowed") {
     CHECK(complaint({std::string("--learning_rate=") + value}) ==
           std::string("--learning_rate=") + value + ": expected a number, 0 or more");
   }
+  CHECK(complaint({"--learning_rate", "-.5"}) ==
+        "--learning_rate=-.5: expected a number, 0 or more");
   CHECK(complaint({"--epochs_per_decay=0"}) == "--epochs_per_decay=0: expected a number above 0");
   CHECK(complaint({"--moving_average_decay=1.1"}) ==
         "--moving_average_decay=1.1: expected a number from 0 to 1");
@@ -122,6 +124,8 @@ TEST_CASE("a switch takes no value of its own word, and no flag but a switch tak
   CHECK(complaint({"--resume", "true"}) == "unexpected 'true' after --resume: write --resume=true");
   CHECK(complaint({"train", "--resume", "False"}) ==
         "unexpected 'False' after --resume: write --resume=False");
+  CHECK(complaint({"train", "--resume=1", "true"}) ==
+        "unexpected 'true'; see `towers train --help`");
   CHECK(complaint({"--noresume=true"}) ==
         "--noresume takes no value: write --noresume or --resume=true");
   CHECK(complaint({"--resume="}) == "--resume=: expected true or false after the equals sign");
