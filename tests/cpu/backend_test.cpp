@@ -43,7 +43,7 @@ TEST_CASE("options out of range are usage errors") {
 
 TEST_CASE("memory for batches is aligned and zeroed") {
   const std::unique_ptr<Backend> backend = make_backend({1, 1, "auto"});
-  for (const std::size_t bytes : {1, 100, 1 << 20}) {
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{100}, std::size_t{1} << 20}) {
     const std::shared_ptr<void> memory = backend->allocate(bytes);
     CHECK(reinterpret_cast<std::uintptr_t>(memory.get()) % 64 == 0);
     const char* begin = static_cast<const char*>(memory.get());

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -43,7 +44,7 @@ TEST_CASE("the update sees a value that is not finite at every place") {
   const float infinity = std::numeric_limits<float>::infinity();
   for_each_target([&](SimdTarget target) {
     const UpdateKernels kernels = update_kernels(target);
-    for (const std::size_t size : {1, 16, 35})
+    for (const std::size_t size : std::initializer_list<std::size_t>{1, 16, 35})
       for (std::size_t i = 0; i < size; ++i)
         for (const float poison : {std::numeric_limits<float>::quiet_NaN(), infinity, -infinity}) {
           const auto seen_with = [&](float g, float v, float a) {
@@ -79,7 +80,7 @@ TEST_CASE("the largest and the smallest finite values pass") {
 
 TEST_CASE("the average is the sum in tower order over the number of towers") {
   for_each_target([](SimdTarget target) {
-    for (const std::size_t size : {1, 15, 16, 17, 50})
+    for (const std::size_t size : std::initializer_list<std::size_t>{1, 15, 16, 17, 50})
       for (std::size_t towers = 1; towers <= 5; ++towers) {
         std::vector<std::vector<float>> gradients;
         std::vector<const float*> pointers;

@@ -62,11 +62,11 @@ TEST_CASE("a bad moving average is named") {
 
 TEST_CASE("a bad image is a bad gradient of its tower, wherever in the image it is") {
   // Corners, edges, the middle; the first and the last image and channel.
-  for (const std::size_t place : {0, 71, 12 * 72 + 36, 23 * 72, 24 * 72 - 1})
-    for (const std::size_t image : {0, 3})
+  for (const int place : {0, 71, 12 * 72 + 36, 23 * 72, 24 * 72 - 1})
+    for (const int image : {0, 3})
       for (const float poison : {kNan, kInfinity, -kInfinity}) {
         Run run(3);
-        run.batches.images(1)[image * 1728 + place] = poison;
+        run.batches.images(1)[static_cast<std::size_t>(image * 1728 + place)] = poison;
         const NonFinite trouble = run.trouble();
         CAPTURE(place, image, poison);
         CHECK(trouble.what == "gradient of conv1/weights");
