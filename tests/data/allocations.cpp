@@ -11,10 +11,12 @@ std::atomic<std::size_t> failing_size{0};
 
 }  // namespace
 
-void* operator new(std::size_t bytes) {
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++count;
-  void* memory =
-      bytes != 0 && bytes == failing_size ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
+  return bytes != 0 && bytes == failing_size ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
+}
+void* operator new(std::size_t bytes) {
+  void* memory = operator new(bytes, std::nothrow);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -22,6 +24,9 @@ void operator delete(void* memory) noexcept {
   std::free(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
   std::free(memory);
 }
 
