@@ -13,7 +13,8 @@ namespace {
 std::string join_names(const std::vector<Device>& devices, bool gpus_alone) {
   std::string names;
   for (const Device& d : devices)
-    if (!gpus_alone || d.kind == DeviceKind::gpu) names += (names.empty() ? "" : ", ") + short_name(d);
+    if (!gpus_alone || d.kind == DeviceKind::gpu)
+      names += (names.empty() ? "" : ", ") + short_name(d);
   return names.empty() ? "none" : names;
 }
 

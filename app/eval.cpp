@@ -55,10 +55,10 @@ class Evaluator {
     const Precision1 result =
         evaluation_.run(variables_, examples_, [] { return SignalGuard::received() != 0; });
     if (result.examples < examples_) return false;
-    cli::log_info("evaluated " + prefix.string() + " (global_step " + std::to_string(step) + "): " +
-                  std::to_string(result.right) + " of " + std::to_string(result.examples) + " right");
-    cli::print_line(
-        cli::precision_line(std::chrono::system_clock::now(), result.precision()));
+    cli::log_info("evaluated " + prefix.string() + " (global_step " + std::to_string(step) +
+                  "): " + std::to_string(result.right) + " of " + std::to_string(result.examples) +
+                  " right");
+    cli::print_line(cli::precision_line(std::chrono::system_clock::now(), result.precision()));
     events_.begin_summary(step);
     events_.scalar("Precision @ 1", static_cast<float>(result.precision()));
     events_.end_summary();

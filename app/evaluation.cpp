@@ -16,8 +16,8 @@ bool in_top_1(std::span<const float> logits, int label) {
 
 }  // namespace
 
-Evaluation::Evaluation(Backend& backend, const Net& net, const data::Dataset& dataset, int batch_size,
-                       Precision precision)
+Evaluation::Evaluation(Backend& backend, const Net& net, const data::Dataset& dataset,
+                       int batch_size, Precision precision)
     : dataset_(dataset),
       batch_size_(batch_size),
       classes_(net.classes),

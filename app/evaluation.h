@@ -25,9 +25,10 @@ class Evaluation {
   Evaluation(Backend& backend, const Net& net, const data::Dataset& dataset, int batch_size,
              Precision precision);
 
-  // Counts the first `examples` images of the data set, each once. An example is right when no class
-  // has a larger logit than its label's (TensorFlow's in_top_k with k = 1); a logit that is not
-  // finite is wrong. `stop` is asked between batches; when it says so the result counts fewer examples.
+  // Counts the first `examples` images of the data set, each once. An example is right when no
+  // class has a larger logit than its label's (TensorFlow's in_top_k with k = 1); a logit that is
+  // not finite is wrong. `stop` is asked between batches; when it says so the result counts fewer
+  // examples.
   Precision1 run(std::span<const float> variables, std::int64_t examples,
                  const std::function<bool()>& stop);
 

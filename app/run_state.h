@@ -12,8 +12,8 @@
 namespace towers::app {
 
 struct RunState {
-  std::string flagfile;                             // "--name=value" lines
-  std::map<std::string, std::uint64_t> position;    // by checkpoint name, "model.ckpt-1000"
+  std::string flagfile;                           // "--name=value" lines
+  std::map<std::string, std::uint64_t> position;  // by checkpoint name, "model.ckpt-1000"
 
   // Value of a flag in `flagfile`.
   std::optional<std::string> flag(const std::string& name) const;
@@ -21,8 +21,8 @@ struct RunState {
 
 std::string to_text(const RunState& state);
 
-// Empty when the folder has no flags.txt (a checkpoint of TensorFlow's). Throws Error when it cannot
-// be read or its position lines are malformed.
+// Empty when the folder has no flags.txt (a checkpoint of TensorFlow's). Throws Error when it
+// cannot be read or its position lines are malformed.
 RunState read_run_state(const std::filesystem::path& train_dir);
 
 }  // namespace towers::app

@@ -41,15 +41,14 @@ std::unique_ptr<Backend> make_backend(const cli::CommonOptions& options) {
   if (options.device == "auto" && nvidia_device_present())
     throw Error("an NVIDIA device is present but " + built +
                 "; give --device=cpu to train on the CPU");
-  return cpu::make_backend({.threads = options.compute_threads,
-                            .devices = options.cpu_devices,
-                            .simd = options.simd});
+  return cpu::make_backend(
+      {.threads = options.compute_threads, .devices = options.cpu_devices, .simd = options.simd});
 }
 
 std::string version_text() {
   std::string text = "towers " TOWERS_VERSION "\n";
   text += "compiler: " TOWERS_COMPILER ", " TOWERS_BUILD_TYPE "\n";
-  text += "backends: " + cpu::make_backend({})->description() + "; CUDA: not compiled in";
+  text += "backends: CPU (" + cpu::available_simd() + "); CUDA: not compiled in";
   return text;
 }
 

@@ -19,7 +19,8 @@ std::string version_text();
 
 Precision parse_precision(const std::string& name);
 
-// The data set of --dataset; gets CIFAR-10 first where it is not there (see data/cifar10_archive.h).
+// The data set of --dataset; gets CIFAR-10 first where it is not there (see
+// data/cifar10_archive.h).
 data::Dataset load_dataset(const cli::CommonOptions& options, data::Split split);
 
 // Downloads and extracts CIFAR-10 where it is not in --data_dir yet, with progress on stderr.

@@ -22,7 +22,9 @@ extern "C" void handle_signal(int signal) {
 
 }  // namespace
 
-void ignore_file_size_signal() { ::signal(SIGXFSZ, SIG_IGN); }
+void ignore_file_size_signal() {
+  ::signal(SIGXFSZ, SIG_IGN);
+}
 
 SignalGuard::SignalGuard() {
   g_received = 0;
@@ -36,11 +38,14 @@ SignalGuard::~SignalGuard() {
   for (int signal : kSignals) ::signal(signal, SIG_DFL);
 }
 
-int SignalGuard::received() { return g_received; }
+int SignalGuard::received() {
+  return g_received;
+}
 
 void SignalGuard::sleep_for(std::chrono::duration<double> time) {
   const auto end = std::chrono::steady_clock::now() + time;
-  // In short naps: a signal may have been handled by another thread, whose arrival does not wake us.
+  // In short naps: a signal may have been handled by another thread, whose arrival does not wake
+  // us.
   while (received() == 0) {
     const std::chrono::duration<double> left = end - std::chrono::steady_clock::now();
     if (left.count() <= 0) return;
@@ -49,6 +54,8 @@ void SignalGuard::sleep_for(std::chrono::duration<double> time) {
   }
 }
 
-int exit_code_of(int signal) { return signal == SIGINT || signal == SIGTERM ? 128 + signal : 0; }
+int exit_code_of(int signal) {
+  return signal == SIGINT || signal == SIGTERM ? 128 + signal : 0;
+}
 
 }  // namespace towers::app

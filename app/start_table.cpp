@@ -36,9 +36,11 @@ std::string to_text(const StartTable& t) {
   std::string rate = short_number(o.learning_rate) + ", x " + short_number(o.learning_rate_decay) +
                      " every " + std::to_string(t.schedule.decay_steps) + " steps (" +
                      short_number(o.epochs_per_decay) + " epochs by " + o.decay_by + ")";
-  std::string checkpoints =
-      o.checkpoint_every > 0 ? "every " + std::to_string(o.checkpoint_every) + " steps" : "at the end";
-  checkpoints += o.max_to_keep > 0 ? ", newest " + std::to_string(o.max_to_keep) + " kept" : ", all kept";
+  std::string checkpoints = o.checkpoint_every > 0
+                                ? "every " + std::to_string(o.checkpoint_every) + " steps"
+                                : "at the end";
+  checkpoints +=
+      o.max_to_keep > 0 ? ", newest " + std::to_string(o.max_to_keep) + " kept" : ", all kept";
   return cli::table({
       {"devices", devices_text(t)},
       {"batch", std::to_string(o.batch_size) + " x " + std::to_string(o.num_gpus) + " = " +
@@ -66,8 +68,8 @@ std::vector<std::string> placement_lines(const Net& net,
   std::vector<std::string> lines;
   for (std::size_t t = 0; t < device_of_tower.size(); ++t)
     for (const Layer& layer : net.layers)
-      lines.push_back("tower_" + std::to_string(t) + "/" + layer.name + ": (" + operation_name(layer) +
-                      "): " + device_of_tower[t]);
+      lines.push_back("tower_" + std::to_string(t) + "/" + layer.name + ": (" +
+                      operation_name(layer) + "): " + device_of_tower[t]);
   return lines;
 }
 

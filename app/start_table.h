@@ -31,7 +31,8 @@ std::string to_text(const StartTable& table);
 // "4 towers on 1 device"
 std::string shared_devices_line(int towers, std::size_t devices);
 
-// "tower_0/conv1: (Conv2D): /job:localhost/replica:0/task:0/device:CPU:0", each layer of each tower once.
+// "tower_0/conv1: (Conv2D): /job:localhost/replica:0/task:0/device:CPU:0", each layer of each tower
+// once.
 std::vector<std::string> placement_lines(const Net& net,
                                          const std::vector<std::string>& device_of_tower);
 

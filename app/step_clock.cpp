@@ -32,8 +32,8 @@ std::string rate_text(const StepClock& clock) {
   const double middle = std::accumulate(sorted.begin(), sorted.end(), 0.0) / n;
   double squares = 0;
   for (double r : sorted) squares += (r - middle) * (r - middle);
-  std::snprintf(text, sizeof text, "%.1f examples/sec (between displays: median %.1f, +- %.1f)", mean,
-                sorted[sorted.size() / 2], std::sqrt(squares / (n - 1)));
+  std::snprintf(text, sizeof text, "%.1f examples/sec (between displays: median %.1f, +- %.1f)",
+                mean, sorted[sorted.size() / 2], std::sqrt(squares / (n - 1)));
   return text;
 }
 
@@ -66,7 +66,9 @@ StepClock::Rate StepClock::rate_since_last_display() {
   return rate;
 }
 
-double StepClock::seconds() const { return seconds_between(start_, Clock::now()); }
+double StepClock::seconds() const {
+  return seconds_between(start_, Clock::now());
+}
 
 std::string final_summary(const StepClock& clock, double epochs) {
   static constexpr std::pair<Phase, const char*> kRows[] = {

@@ -17,7 +17,9 @@ data::Histogram histogram_of(std::span<const float> values) {
   return histogram;
 }
 
-std::string layer_of(const std::string& variable) { return variable.substr(0, variable.find('/')); }
+std::string layer_of(const std::string& variable) {
+  return variable.substr(0, variable.find('/'));
+}
 
 }  // namespace
 

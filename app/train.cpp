@@ -27,17 +27,18 @@ void try_events(const Write& write) {
 
 [[noreturn]] void stop_diverged(TrainingRun& run) {
   const NonFinite bad = run.towers().report().non_finite.value_or(NonFinite{});
-  std::string message = "Model diverged with loss = NaN: step " +
-                        std::to_string(run.first_step() + bad.good_steps);
+  std::string message =
+      "Model diverged with loss = NaN: step " + std::to_string(run.first_step() + bad.good_steps);
   if (bad.tower >= 0) message += ", tower " + std::to_string(bad.tower);
   message += ", " + (bad.what.empty() ? std::string("the loss") : bad.what) + " is not finite; ";
   try_events([&] { run.events().flush(); });
   const std::string save_error = run.finish_saving();
   if (!save_error.empty()) cli::log_error(save_error);
   const std::string last = run.last_checkpoint();
-  throw Error(message + (last.empty() ? "no checkpoint was saved before it"
-                                      : "the last good checkpoint is " + last) +
-              "; try a lower --learning_rate");
+  throw Error(
+      message +
+      (last.empty() ? "no checkpoint was saved before it" : "the last good checkpoint is " + last) +
+      "; try a lower --learning_rate");
 }
 
 void display(TrainingRun& run, std::int64_t step, StepClock& clock) {
@@ -66,7 +67,9 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
+bool due(std::int64_t step, std::int64_t every) {
+  return every > 0 && step % every == 0;
+}
 
 // Trains from first_step to max_steps, or until a signal, the time limit, or nobody reads
 // stdout any more; returns the last step made.
@@ -94,7 +97,8 @@ std::int64_t train_loop(TrainingRun& run, StepClock& clock) {
 
     if (due(step, options.display_every)) display(run, step, clock);
     if (summarize)
-      try_events([&] { summaries.write(run.events(), step, towers, towers.report().towers, rate); });
+      try_events(
+          [&] { summaries.write(run.events(), step, towers, towers.report().towers, rate); });
     clock.lap(Phase::summaries);
     if (due(step, options.eval_every) && step > 0) evaluate(run, step);
     clock.lap(Phase::evaluation);
@@ -128,9 +132,9 @@ int run_train(const cli::TrainOptions& options, const cli::Parsed& parsed) {
   if (!options.quiet) cli::print_line(final_summary(clock, run.epochs_after(last_step)));
   if (!save_error.empty()) throw Error(save_error);
   if (last_step + 1 < options.max_steps)
-    cli::log_info("stopped after step " + std::to_string(last_step) + "; resume with: towers train " +
-                  "--flagfile=" + shell_quoted((run.folder().path() / "flags.txt").string()) +
-                  " --resume");
+    cli::log_info(
+        "stopped after step " + std::to_string(last_step) + "; resume with: towers train " +
+        "--flagfile=" + shell_quoted((run.folder().path() / "flags.txt").string()) + " --resume");
   return exit_code_of(SignalGuard::received());
 }
 

@@ -16,8 +16,9 @@ namespace towers::app {
 namespace {
 
 Schedule schedule_of(const cli::TrainOptions& o) {
-  const std::int64_t examples_per_step =
-      o.decay_by == "examples" ? static_cast<std::int64_t>(o.batch_size) * o.num_gpus : o.batch_size;
+  const std::int64_t examples_per_step = o.decay_by == "examples"
+                                             ? static_cast<std::int64_t>(o.batch_size) * o.num_gpus
+                                             : o.batch_size;
   return {.learning_rate = static_cast<float>(o.learning_rate),
           .learning_rate_decay = static_cast<float>(o.learning_rate_decay),
           .decay_steps = decay_steps(data::kTrainExamples, examples_per_step, o.epochs_per_decay),
@@ -51,8 +52,8 @@ TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& pa
       averages_(layout_.size()) {
   folder_ = std::make_unique<data::RunFolder>(options.train_dir, mode_of(options));
   // Whole paths, so that the stored flags work from any folder.
-  for (const auto& [name, path] : {std::pair{"train_dir", options.train_dir},
-                                   std::pair{"data_dir", options.data_dir}})
+  for (const auto& [name, path] :
+       {std::pair{"train_dir", options.train_dir}, std::pair{"data_dir", options.data_dir}})
     flagfile_ = cli::with_flag(flagfile_, name, std::filesystem::absolute(path).string());
   if (options.resume) state_ = read_run_state(folder_->path());
   choose_seed();
@@ -76,7 +77,8 @@ void TrainingRun::choose_seed() {
     seed_ = std::stoull(*stored);
   } else {
     std::random_device random;
-    seed_ = (static_cast<std::uint64_t>(random()) << 32 | random()) >> 11;  // short enough to retype
+    seed_ =
+        (static_cast<std::uint64_t>(random()) << 32 | random()) >> 11;  // short enough to retype
   }
   flagfile_ = cli::with_flag(flagfile_, "seed", std::to_string(seed_));
 }
@@ -117,10 +119,9 @@ void TrainingRun::say_changed_flags() const {
   RunState now;
   now.flagfile = flagfile_;
   std::string changed;
-  for (const char* name :
-       {"batch_size", "num_gpus", "seed", "dataset", "precision", "learning_rate",
-        "learning_rate_decay", "epochs_per_decay", "moving_average_decay", "weight_decay", "decay_by",
-        "convolution"}) {
+  for (const char* name : {"batch_size", "num_gpus", "seed", "dataset", "precision",
+                           "learning_rate", "learning_rate_decay", "epochs_per_decay",
+                           "moving_average_decay", "weight_decay", "decay_by", "convolution"}) {
     const auto before = state_.flag(name), after = now.flag(name);
     if (before && after && *before != *after)
       changed += std::string(changed.empty() ? "" : ", ") + "--" + name + "=" + *after + " (was " +
@@ -130,14 +131,14 @@ void TrainingRun::say_changed_flags() const {
 }
 
 void TrainingRun::check_space() const {
-  // Values and their averages; one more than is kept, since the oldest goes after the newest is there.
+  // Values and their averages; one more than is kept, since the oldest goes after the newest is
+  // there.
   const std::uint64_t bytes = 2 * sizeof(float) * layout_.trainable_values() + 4096;
   const std::int64_t every = options_.checkpoint_every;
   const std::int64_t saves =
       1 + (every > 0 ? (options_.max_steps - first_step_ + every - 1) / every : 0);
-  const std::int64_t kept = options_.max_to_keep == 0
-                                ? saves
-                                : std::min<std::int64_t>(saves, options_.max_to_keep + 1);
+  const std::int64_t kept =
+      options_.max_to_keep == 0 ? saves : std::min<std::int64_t>(saves, options_.max_to_keep + 1);
   const std::uint64_t needed = bytes * static_cast<std::uint64_t>(kept);
   const std::uint64_t free = data::free_bytes(folder_->path());
   if (needed > free)
@@ -182,13 +183,15 @@ void TrainingRun::start() {
     cli::log_info(shared_devices_line(options_.num_gpus, backend_->devices().size()));
   if (options_.log_device_placement)
     for (const std::string& line : placement_lines(net_, device_names)) cli::log_info(line);
-  cli::log_info("Filling queue with 20000 CIFAR images before starting to train. "
-                "This will take a few minutes.");
+  cli::log_info(
+      "Filling queue with 20000 CIFAR images before starting to train. "
+      "This will take a few minutes.");
   for (int t = 0; t < options_.num_gpus; ++t) cli::log_info("running: tower_" + std::to_string(t));
 }
 
 std::uint64_t TrainingRun::position_after(std::int64_t step) const {
-  return first_position_ + static_cast<std::uint64_t>((step + 1 - first_step_) * examples_per_step());
+  return first_position_ +
+         static_cast<std::uint64_t>((step + 1 - first_step_) * examples_per_step());
 }
 
 double TrainingRun::epochs_after(std::int64_t step) const {

@@ -1,6 +1,7 @@
 #include "cpu/simd.h"
 
 #include "core/error.h"
+#include "cpu/backend.h"
 
 namespace towers::cpu {
 
@@ -10,17 +11,21 @@ std::vector<SimdTarget> available_targets() {
   return targets;
 }
 
+std::string available_simd() {
+  std::string names;
+  for (SimdTarget target : available_targets())
+    names += std::string(names.empty() ? "" : ", ") + hwy::TargetName(target);
+  return names;
+}
+
 SimdTarget find_target(const std::string& name) {
   const std::vector<SimdTarget> targets = available_targets();
   if (name == "auto") return targets.front();
-  std::string names;
-  for (SimdTarget target : targets) {
+  for (SimdTarget target : targets)
     if (name == hwy::TargetName(target)) return target;
-    names += std::string(names.empty() ? "" : ", ") + hwy::TargetName(target);
-  }
   throw UsageError("--simd=" + name +
-                   " is not a vector target of this machine and build; there is " + names +
-                   " (or auto)");
+                   " is not a vector target of this machine and build; there is " +
+                   available_simd() + " (or auto)");
 }
 
 }  // namespace towers::cpu

@@ -94,9 +94,10 @@ void refuse_misplaced_data(const fs::path& data_dir) {
   const std::string missing = missing_batches(data_dir);
   for (const OtherVersion& other : kOtherVersions)
     if (is_there(data_dir / other.folder) || is_there(data_dir / other.file))
-      throw Error("data_dir " + data_dir.string() + " holds " + other.what +
-                  "; the binary version of CIFAR-10 is needed (" + kBatchesFolder +
-                  "): " + download_hint(data_dir));
+      throw Error(
+          "data_dir " + data_dir.string() + " holds " + other.what +
+          "; the binary version of CIFAR-10 (" + kBatchesFolder +
+          ") is needed: give another --data_dir, where it is or where it may be fetched to");
   const fs::path meant = nearby_data_dir(data_dir);
   if (!meant.empty())
     throw Error(missing + ", but " + meant.string() +

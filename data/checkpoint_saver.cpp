@@ -134,6 +134,7 @@ class CheckpointSaver::Impl {
     write_checkpoint(prefix, tensors_);
     std::vector<std::filesystem::path> all = kept_;
     std::erase(all, prefix);
+    std::erase(doomed_, prefix);
     all.push_back(prefix);
     const std::size_t beyond =
         max_to_keep_ == 0 || all.size() < max_to_keep_ ? 0 : all.size() - max_to_keep_;

@@ -80,6 +80,10 @@ CheckpointState read_checkpoint_state(const std::filesystem::path& dir) {
     const bool known = std::find(state.all.begin(), state.all.end(), prefix) != state.all.end();
     if (is_checkpoint(prefix) && !known) state.all.push_back(std::move(prefix));
   }
+  // Other writers may list the latest alone.
+  const bool listed =
+      std::find(state.all.begin(), state.all.end(), state.latest) != state.all.end();
+  if (is_checkpoint(state.latest) && !listed) state.all.push_back(state.latest);
   return state;
 }
 

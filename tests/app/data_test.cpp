@@ -10,8 +10,9 @@ namespace fs = std::filesystem;
 namespace {
 
 ProcessResult train_on(const fs::path& data_dir, const fs::path& folder) {
-  return run_towers({"--data_dir=" + data_dir.string(), "--nodownload", "--device=cpu", "--max_steps=1",
-                 "--batch_size=8", "--train_dir=" + (folder / "run").string()});
+  return run_towers({"--data_dir=" + data_dir.string(), "--nodownload", "--device=cpu",
+                     "--max_steps=1", "--batch_size=8",
+                     "--train_dir=" + (folder / "run").string()});
 }
 
 // A set of the right sizes whose labels are all 3.

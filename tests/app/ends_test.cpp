@@ -28,8 +28,8 @@ TEST_CASE("SIGINT, SIGTERM and SIGUSR1 save and end") {
     const fs::path latest = towers::data::read_checkpoint_state(folder.path() / "run").latest;
     const towers::data::CheckpointReader reader(latest);
     CHECK(reader.read_integer("global_step") > 10);
-    CHECK(contains(result.err, "stopped after step " +
-                                   std::to_string(reader.read_integer("global_step") - 1)));
+    CHECK(contains(result.err,
+                   "stopped after step " + std::to_string(reader.read_integer("global_step") - 1)));
     CHECK_FALSE(fs::exists(folder.path() / "run/lock"));
   }
 }
@@ -58,8 +58,8 @@ TEST_CASE("flag --max_seconds saves and ends with exit code 0") {
 
 TEST_CASE("a diverged run names step, value and the last good checkpoint, and saves nothing more") {
   TemporaryFolder folder;
-  const ProcessResult run = quick_run(
-      folder.path() / "run", 200, {"--learning_rate=1e12", "--checkpoint_every=1"});
+  const ProcessResult run =
+      quick_run(folder.path() / "run", 200, {"--learning_rate=1e12", "--checkpoint_every=1"});
   CHECK(run.exit_code == 1);
   CHECK(contains(run.err, "Model diverged with loss = NaN"));
   CHECK(contains(run.err, "step "));
@@ -74,8 +74,7 @@ TEST_CASE("a diverged run names step, value and the last good checkpoint, and sa
 
 TEST_CASE("a closed stdout ends quietly") {
   TemporaryFolder folder;
-  const ProcessResult run =
-      quick_run(folder.path() / "run", 15, {}, {.close_stdout_reader = true});
+  const ProcessResult run = quick_run(folder.path() / "run", 15, {}, {.close_stdout_reader = true});
   CHECK_FALSE(contains(run.err, "rror"));
   CHECK(run.exit_code == 0);
 }
@@ -83,8 +82,8 @@ TEST_CASE("a closed stdout ends quietly") {
 TEST_CASE("a disk that is full is one clear line and exit code 1, and keeps what was saved") {
   TemporaryFolder folder;
   REQUIRE(quick_run(folder.path() / "run", 2).exit_code == 0);
-  const ProcessResult run = quick_run(folder.path() / "run", 4, {"--resume"},
-                                      {.file_size_limit = 1 << 20});
+  const ProcessResult run =
+      quick_run(folder.path() / "run", 4, {"--resume"}, {.file_size_limit = 1 << 20});
   INFO(run.err);
   CHECK(run.exit_code == 1);
   CHECK(contains(run.err, "model.ckpt-3"));

@@ -78,7 +78,8 @@ TEST_CASE("the loop evaluates each checkpoint once, and SIGINT ends it quietly")
     INFO(spelling);
     Process loop(eval_args(folder.path(), {"--eval_interval_secs=0.05", spelling}));
     REQUIRE(loop.wait_for_output("precision @ 1"));
-    REQUIRE(quick_run(folder.path() / "run", 4, {"--resume", "--checkpoint_every=1"}).exit_code == 0);
+    REQUIRE(quick_run(folder.path() / "run", 4, {"--resume", "--checkpoint_every=1"}).exit_code ==
+            0);
     REQUIRE(loop.wait_for_output("global_step 4"));
     REQUIRE(quick_run(folder.path() / "again", 1).exit_code == 0);  // some more looks
     loop.signal(SIGINT);
@@ -110,7 +111,8 @@ TEST_CASE("the synthetic set is learned, and averages and raw weights differ") {
 TEST_CASE("more examples than there are is a usage error") {
   TemporaryFolder folder;
   REQUIRE(quick_run(folder.path() / "run", 1).exit_code == 0);
-  const ProcessResult run = run_towers(eval_args(folder.path(), {"--run_once", "--num_examples=10001"}));
+  const ProcessResult run =
+      run_towers(eval_args(folder.path(), {"--run_once", "--num_examples=10001"}));
   CHECK(run.exit_code == 2);
   CHECK(contains(run.err, "10000"));
 }
@@ -125,10 +127,10 @@ TEST_CASE("TensorFlow's checkpoint gives TensorFlow's precision") {
     int right;
   };
   for (const Case& c : {Case{"--noraw_weights", 6558}, Case{"--raw_weights", 6286}}) {
-    const ProcessResult run = run_towers(
-        {"eval", "--run_once", "--device=cpu", c.flag, std::string("--data_dir=") + data,
-         "--checkpoint_dir=" + (shared_dir() / "golden").string(),
-         "--eval_dir=" + (folder.path() / "eval").string()});
+    const ProcessResult run =
+        run_towers({"eval", "--run_once", "--device=cpu", c.flag, std::string("--data_dir=") + data,
+                    "--checkpoint_dir=" + (shared_dir() / "golden").string(),
+                    "--eval_dir=" + (folder.path() / "eval").string()});
     INFO(run.err);
     REQUIRE(run.exit_code == 0);
     std::smatch match;

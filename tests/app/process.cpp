@@ -79,9 +79,13 @@ Process::~Process() {
   }
 }
 
-void Process::signal(int number) { ::kill(pid_, number); }
+void Process::signal(int number) {
+  ::kill(pid_, number);
+}
 
-bool Process::out_of_time() const { return now() > deadline_; }
+bool Process::out_of_time() const {
+  return now() > deadline_;
+}
 
 bool Process::pump(int timeout_ms) {
   pollfd fds[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
@@ -95,7 +99,8 @@ bool Process::pump(int timeout_ms) {
 
 bool Process::wait_for_output(const std::string& text) {
   const auto seen = [&] {
-    return result_.out.find(text) != std::string::npos || result_.err.find(text) != std::string::npos;
+    return result_.out.find(text) != std::string::npos ||
+           result_.err.find(text) != std::string::npos;
   };
   while (!seen() && pump(100)) {
   }

@@ -13,8 +13,8 @@ struct ProcessOptions {
   std::vector<std::string> environment{};  // "NAME=value", added to the tests' own
   std::optional<uid_t> user{};             // run as this user (needs root)
   std::optional<long> file_size_limit{};   // RLIMIT_FSIZE in bytes
-  bool close_stdout_reader = false;      // as `| head -0` does
-  double limit_seconds = 120;            // killed after that
+  bool close_stdout_reader = false;        // as `| head -0` does
+  double limit_seconds = 120;              // killed after that
 };
 
 struct ProcessResult {

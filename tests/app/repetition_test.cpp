@@ -42,7 +42,8 @@ TEST_CASE("a run stopped and resumed ends with the bytes of an uninterrupted one
   INFO(rest.err);
   REQUIRE(rest.exit_code == 0);
   CHECK(contains(rest.err, "at step 9"));
-  CHECK(checkpoint_bytes(folder.path() / "whole", 19) == checkpoint_bytes(folder.path() / "parts", 19));
+  CHECK(checkpoint_bytes(folder.path() / "whole", 19) ==
+        checkpoint_bytes(folder.path() / "parts", 19));
 }
 
 TEST_CASE("a resumed run takes the stored seed") {
@@ -50,10 +51,11 @@ TEST_CASE("a resumed run takes the stored seed") {
   REQUIRE(quick_run(folder.path() / "whole", 6).exit_code == 0);
   REQUIRE(quick_run(folder.path() / "parts", 3).exit_code == 0);
   const ProcessResult rest =
-      run_towers({"--dataset=synthetic", "--batch_size=8", "--max_steps=6", "--resume", "--device=cpu",
-              "--train_dir=" + (folder.path() / "parts").string()});
+      run_towers({"--dataset=synthetic", "--batch_size=8", "--max_steps=6", "--resume",
+                  "--device=cpu", "--train_dir=" + (folder.path() / "parts").string()});
   REQUIRE(rest.exit_code == 0);
-  CHECK(checkpoint_bytes(folder.path() / "whole", 5) == checkpoint_bytes(folder.path() / "parts", 5));
+  CHECK(checkpoint_bytes(folder.path() / "whole", 5) ==
+        checkpoint_bytes(folder.path() / "parts", 5));
 }
 
 TEST_CASE("the stored flagfile and --resume go on as the run was") {
@@ -62,10 +64,11 @@ TEST_CASE("the stored flagfile and --resume go on as the run was") {
   REQUIRE(quick_run(folder.path() / "parts", 3).exit_code == 0);
   const ProcessResult rest =
       run_towers({"train", "--flagfile=" + (folder.path() / "parts/flags.txt").string(), "--resume",
-              "--max_steps=6"});
+                  "--max_steps=6"});
   INFO(rest.err);
   REQUIRE(rest.exit_code == 0);
-  CHECK(checkpoint_bytes(folder.path() / "whole", 5) == checkpoint_bytes(folder.path() / "parts", 5));
+  CHECK(checkpoint_bytes(folder.path() / "whole", 5) ==
+        checkpoint_bytes(folder.path() / "parts", 5));
 }
 
 TEST_CASE("a resumed run goes on at its example count with another batch and more towers") {

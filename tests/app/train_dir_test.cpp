@@ -14,7 +14,9 @@ namespace {
 
 constexpr uid_t kNobody = 65534;
 
-bool running_as_root() { return ::geteuid() == 0; }
+bool running_as_root() {
+  return ::geteuid() == 0;
+}
 
 }  // namespace
 
@@ -61,9 +63,12 @@ TEST_CASE("what fails before step 1 deletes nothing") {
   const std::string train_dir = "--train_dir=" + (folder.path() / "run").string();
   CHECK(run_towers({train_dir, "--data_dir=" + (folder.path() / "none").string(), "--nodownload"})
             .exit_code == 1);
-  CHECK(run_towers({train_dir, "--dataset=synthetic", "--init_from=/nonexistent/model"}).exit_code == 1);
+  CHECK(
+      run_towers({train_dir, "--dataset=synthetic", "--init_from=/nonexistent/model"}).exit_code ==
+      1);
   CHECK(run_towers({train_dir, "--dataset=synthetic", "--num_gpu=2"}).exit_code == 2);
-  CHECK(run_towers({train_dir, "--dataset=synthetic", "--device=cpu", "--precision=bf16"}).exit_code == 1);
+  CHECK(run_towers({train_dir, "--dataset=synthetic", "--device=cpu", "--precision=bf16"})
+            .exit_code == 1);
   CHECK(fs::exists(folder.path() / "run/model.ckpt-3.index"));
 }
 
@@ -95,9 +100,9 @@ TEST_CASE("an output folder of another user is an error with path and reason") {
                   fs::perm_options::add);
   const ProcessResult eval =
       run_towers({"eval", "--dataset=synthetic", "--device=cpu", "--run_once",
-              "--checkpoint_dir=" + (folder.path() / "mine").string(),
-              "--eval_dir=" + (folder.path() / "eval").string()},
-             as_nobody);
+                  "--checkpoint_dir=" + (folder.path() / "mine").string(),
+                  "--eval_dir=" + (folder.path() / "eval").string()},
+                 as_nobody);
   CHECK(eval.exit_code == 1);
   CHECK(contains(eval.err, (folder.path() / "eval").string()));
 }

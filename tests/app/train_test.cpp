@@ -136,10 +136,9 @@ TEST_CASE("flag --max_steps=1 makes one step and one checkpoint") {
 TEST_CASE("flag --init_from starts at step 0 with a checkpoint's variables") {
   TemporaryFolder folder;
   REQUIRE(quick_run(folder.path() / "first", 5).exit_code == 0);
-  const ProcessResult run =
-      quick_run(folder.path() / "second", 1,
-                {"--init_from=" + (folder.path() / "first/model.ckpt-4").string(),
-                 "--learning_rate=0"});
+  const ProcessResult run = quick_run(
+      folder.path() / "second", 1,
+      {"--init_from=" + (folder.path() / "first/model.ckpt-4").string(), "--learning_rate=0"});
   INFO(run.err);
   REQUIRE(run.exit_code == 0);
   const towers::data::CheckpointReader before(folder.path() / "first/model.ckpt-4");

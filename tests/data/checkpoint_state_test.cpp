@@ -107,6 +107,12 @@ TEST_CASE("Times and fields of later versions are tolerated, repeated names coun
   CHECK(read_checkpoint_state(folder.path).all == Paths{folder.path / "model.ckpt-1"});
 }
 
+TEST_CASE("The latest counts as kept where it alone is named") {
+  const Folder folder({"model.ckpt-1"});
+  folder.state("model_checkpoint_path: \"model.ckpt-1\"\n");
+  CHECK(read_checkpoint_state(folder.path).all == Paths{folder.path / "model.ckpt-1"});
+}
+
 TEST_CASE("Names with quotes, backslashes, line ends and any byte survive") {
   const std::string name = "it's \"a\" \\ name\n\x01\xff\xc3\xa9";
   const Folder folder({name});

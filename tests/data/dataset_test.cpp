@@ -162,9 +162,9 @@ TEST_CASE("Other versions of the data are told by name") {
   test::write_file(dir / inside, "x");
   for (const fs::path& given : {dir, (dir / inside).parent_path()})
     CHECK(load_error(given) == "data_dir " + given.string() + " holds " + what +
-                                   "; the binary version of CIFAR-10 is needed "
-                                   "(cifar-10-batches-bin): run `towers download --data_dir=" +
-                                   given.string() + "`");
+                                   "; the binary version of CIFAR-10 (cifar-10-batches-bin) is "
+                                   "needed: give another --data_dir, where it is or where it may "
+                                   "be fetched to");
 }
 
 TEST_CASE("Misplaced data are refused before a download, absent ones are not") {
