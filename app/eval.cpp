@@ -1,11 +1,12 @@
 // `towers eval`: precision @ 1 of the newest checkpoint, once or again for each new one.
 
-#include <cmath>
+#include <utility>
 
 #include "app/commands.h"
 #include "app/evaluation.h"
 #include "app/setup.h"
 #include "app/signals.h"
+#include "app/start_table.h"
 #include "cli/console.h"
 #include "core/error.h"
 #include "core/models/cifar10.h"
@@ -30,6 +31,14 @@ std::int64_t checked_examples(const cli::EvalOptions& options, const data::Datas
   return options.num_examples;
 }
 
+// Which checkpoint it is: a new run writes the same names again.
+using Seen = std::pair<std::filesystem::path, std::filesystem::file_time_type>;
+
+Seen look_at(const std::filesystem::path& prefix) {
+  std::error_code ignored;
+  return {prefix, std::filesystem::last_write_time(prefix.string() + ".index", ignored)};
+}
+
 class Evaluator {
  public:
   explicit Evaluator(const cli::EvalOptions& options)
@@ -42,7 +51,11 @@ class Evaluator {
         evaluation_(*backend_, net_, dataset_, options.batch_size,
                     parse_precision(options.precision)),
         events_(options.eval_dir),
-        variables_(layout_.size()) {}
+        variables_(layout_.size()) {
+    if (options.log_device_placement)
+      for (const std::string& line : placement_lines(net_, {full_name(backend_->devices()[0])}))
+        cli::log_info(line);
+  }
 
   // Evaluates the checkpoint; false when a signal came in between.
   bool evaluate(const std::filesystem::path& prefix) {
@@ -88,7 +101,7 @@ int run_eval(const cli::EvalOptions& options) {
   data::require_writable_folder(options.eval_dir);
   Evaluator evaluator(options);
   SignalGuard signals;
-  std::filesystem::path last;
+  Seen last;
   std::string last_warning;
   while (SignalGuard::received() == 0) {
     const data::CheckpointState state = data::read_checkpoint_state(options.checkpoint_dir);
@@ -96,9 +109,15 @@ int run_eval(const cli::EvalOptions& options) {
     last_warning = state.warning;
     if (state.latest.empty()) {
       cli::log_info(none + " in " + options.checkpoint_dir);
-    } else if (state.latest != last) {
-      if (!evaluator.evaluate(state.latest)) break;
-      last = state.latest;
+    } else if (const Seen seen = look_at(state.latest); seen != last) {
+      try {
+        if (!evaluator.evaluate(state.latest)) break;
+        last = seen;
+      } catch (const Error& error) {
+        if (options.run_once) throw;
+        // The trainer may have deleted it between two looks.
+        cli::log_warning(std::string(error.what()) + "; looking again");
+      }
     }
     if (options.run_once) break;
     SignalGuard::sleep_for(std::chrono::duration<double>(options.eval_interval_secs));

@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
   using namespace towers;
   try {
     cli::prepare_standard_streams();
-    app::ignore_file_size_signal();
+    app::prepare_signals();
     const cli::Parsed parsed =
         cli::parse(std::vector<std::string>(argv + 1, argv + argc), app::version_text());
     return std::visit(app::Run{parsed}, parsed.command);
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
     cli::log_error(error.what());
     return 2;
   } catch (const std::bad_alloc&) {
-    cli::log_error("out of memory: lower --batch_size or --num_gpus");
+    cli::log_error("out of memory; a smaller --batch_size or --num_gpus needs less");
   } catch (const std::exception& error) {
     cli::log_error(error.what());
   }

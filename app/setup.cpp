@@ -70,6 +70,10 @@ void obtain_cifar10(const cli::CommonOptions& options) {
     line.finish();
     cli::log_info(text);
   };
+  download.warning = [&line](const std::string& text) {
+    line.finish();
+    cli::log_warning(text);
+  };
   data::ensure_cifar10(options.data_dir, download);
 }
 

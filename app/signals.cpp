@@ -16,22 +16,31 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1};
 
 extern "C" void handle_signal(int signal) {
   const int earlier = g_received.load();
-  if (earlier != 0 && signal != SIGUSR1) ::_exit(128 + signal);
-  if (earlier == 0) g_received = signal;
+  if (signal == SIGUSR1) {
+    if (earlier == 0) g_received = signal;
+    return;
+  }
+  if (earlier != 0 && earlier != SIGUSR1) ::_exit(128 + signal);
+  g_received = signal;
+}
+
+void take_over(int signal) {
+  struct sigaction action {};
+  action.sa_handler = handle_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
 
-void ignore_file_size_signal() {
+void prepare_signals() {
   ::signal(SIGXFSZ, SIG_IGN);
+  take_over(SIGUSR1);
 }
 
 SignalGuard::SignalGuard() {
-  g_received = 0;
-  struct sigaction action {};
-  action.sa_handler = handle_signal;
-  sigemptyset(&action.sa_mask);
-  for (int signal : kSignals) ::sigaction(signal, &action, nullptr);
+  for (int signal : kSignals) take_over(signal);
 }
 
 SignalGuard::~SignalGuard() {

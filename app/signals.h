@@ -6,8 +6,8 @@
 namespace towers::app {
 
 // Call once, first thing in main: a write beyond the file size limit (ulimit -f) fails with a
-// message instead of killing the process.
-void ignore_file_size_signal();
+// message instead of killing the process, and a SIGUSR1 before the loop is remembered for it.
+void prepare_signals();
 
 // Takes the signals over for its lifetime. A second SIGINT or SIGTERM ends the process at once:
 // files are written whole or not at all, so the previous checkpoint stays.

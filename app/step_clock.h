@@ -31,8 +31,7 @@ class StepClock {
   std::int64_t steps() const { return steps_; }
   std::int64_t examples() const { return examples_; }
   double seconds_in(Phase phase) const { return phases_[static_cast<std::size_t>(phase)]; }
-  // Rates of the intervals between displays, the first one (start-up) left out where there are
-  // more.
+  // Rates of the intervals between displays, the first one (start-up) left out.
   const std::vector<double>& rates() const { return rates_; }
 
  private:

@@ -1,7 +1,10 @@
 #include "app/training_run.h"
 
 #include <algorithm>
+#include <limits>
 #include <random>
+#include <sstream>
+#include <utility>
 
 #include "app/setup.h"
 #include "app/signals.h"
@@ -30,6 +33,22 @@ data::RunFolder::Mode mode_of(const cli::TrainOptions& o) {
   return o.overwrite ? data::RunFolder::Mode::overwrite : data::RunFolder::Mode::fresh;
 }
 
+// What a later run needs to go on: whole paths, so that it may start from any folder, the seed in
+// use, and nothing that says how this run began.
+std::string stored_flags(std::string flagfile, const cli::TrainOptions& options,
+                         std::uint64_t seed) {
+  const auto absolute = [](const std::string& path) {
+    return std::filesystem::absolute(path).string();
+  };
+  for (const auto& [name, value] :
+       {std::pair{"train_dir", absolute(options.train_dir)},
+        std::pair{"data_dir", absolute(options.data_dir)}, std::pair{"seed", std::to_string(seed)},
+        std::pair{"overwrite", std::string("false")}, std::pair{"resume", std::string("false")},
+        std::pair{"init_from", std::string()}})
+    flagfile = cli::with_flag(flagfile, name, value);
+  return flagfile;
+}
+
 std::string checkpoint_name(std::int64_t step) {
   return data::checkpoint_prefix({}, step).filename().string();
 }
@@ -48,43 +67,50 @@ TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& pa
       schedule_(schedule_of(options)),
       backend_(make_backend(options)),
       placement_(place_towers(options.num_gpus, backend_->devices(), options.allow_soft_placement)),
+      input_threads_(options.input_threads.value_or(1)),
       variables_(layout_.size()),
       averages_(layout_.size()) {
-  folder_ = std::make_unique<data::RunFolder>(options.train_dir, mode_of(options));
-  // Whole paths, so that the stored flags work from any folder.
-  for (const auto& [name, path] :
-       {std::pair{"train_dir", options.train_dir}, std::pair{"data_dir", options.data_dir}})
-    flagfile_ = cli::with_flag(flagfile_, name, std::filesystem::absolute(path).string());
-  if (options.resume) state_ = read_run_state(folder_->path());
-  choose_seed();
-  restore();
-  if (finished()) return;
-  check_space();
-  dataset_ = load_dataset(options, data::Split::train);
-  if (options.eval_every > 0) test_set_ = load_dataset(options, data::Split::test);
   towers_ = backend_->compile(net_, {.batch_size = options.batch_size,
                                      .precision = parse_precision(options.precision),
                                      .device_of_tower = placement_.device_of_tower,
                                      .deterministic = options.deterministic,
                                      .convolution = options.convolution});
+  folder_ = std::make_unique<data::RunFolder>(options.train_dir, mode_of(options));
+  if (options.resume) state_ = read_run_state(folder_->path());
+  choose_seed();
+  flagfile_ = stored_flags(flagfile_, options, seed_);
+  restore();
+  if (finished()) return;
+  check_space();
+  dataset_ = load_dataset(options, data::Split::train);
+  if (options.eval_every > 0) test_set_ = load_dataset(options, data::Split::test);
   towers_->write_variables(variables_, averages_);
+  pipeline_ = std::make_unique<data::Pipeline>(
+      dataset_,
+      data::PipelineOptions{.batch_size = options.batch_size,
+                            .capacity = 2 * options.num_gpus,
+                            .threads = input_threads_,
+                            .seed = seed_,
+                            .first_position = first_position_},
+      [this](std::size_t bytes) { return backend_->allocate(bytes); });
 }
 
 void TrainingRun::choose_seed() {
   if (options_.seed) {
     seed_ = *options_.seed;
   } else if (const auto stored = state_.flag("seed")) {
-    seed_ = std::stoull(*stored);
+    std::istringstream text(*stored);
+    if (!(text >> seed_) || !text.eof())
+      throw Error((folder_->path() / "flags.txt").string() + ": --seed=" + *stored +
+                  " is no seed; give --seed");
   } else {
     std::random_device random;
     seed_ =
         (static_cast<std::uint64_t>(random()) << 32 | random()) >> 11;  // short enough to retype
   }
-  flagfile_ = cli::with_flag(flagfile_, "seed", std::to_string(seed_));
 }
 
 void TrainingRun::restore() {
-  saver_ = std::make_unique<data::CheckpointSaver>(folder_->path(), options_.max_to_keep);
   data::CheckpointState found;
   if (options_.resume) found = data::read_checkpoint_state(folder_->path());
   if (!found.warning.empty()) cli::log_warning(found.warning);
@@ -93,6 +119,9 @@ void TrainingRun::restore() {
     data::restore_variables(reader, layout_, variables_);
     data::restore_averages(reader, layout_, averages_);
     first_step_ = data::restore_global_step(reader);
+    if (first_step_ > std::numeric_limits<std::int64_t>::max() / examples_per_step())
+      throw Error(found.latest.string() + ": its global_step " + std::to_string(first_step_) +
+                  " is beyond what can be counted; start anew with --init_from");
     const auto position = state_.position.find(found.latest.filename().string());
     first_position_ = position != state_.position.end()
                           ? position->second
@@ -135,37 +164,26 @@ void TrainingRun::check_space() const {
   // there.
   const std::uint64_t bytes = 2 * sizeof(float) * layout_.trainable_values() + 4096;
   const std::int64_t every = options_.checkpoint_every;
-  const std::int64_t saves =
-      1 + (every > 0 ? (options_.max_steps - first_step_ + every - 1) / every : 0);
+  const std::int64_t saves = every > 0 ? 2 + (options_.max_steps - first_step_ - 1) / every : 1;
   const std::int64_t kept =
-      options_.max_to_keep == 0 ? saves : std::min<std::int64_t>(saves, options_.max_to_keep + 1);
-  const std::uint64_t needed = bytes * static_cast<std::uint64_t>(kept);
+      options_.max_to_keep == 0 ? saves : std::min(saves, std::int64_t{options_.max_to_keep} + 1);
   const std::uint64_t free = data::free_bytes(folder_->path());
-  if (needed > free)
+  if (static_cast<std::uint64_t>(kept) > free / bytes)
     throw Error("--train_dir=" + folder_->path().string() + ": " + std::to_string(kept) +
-                " checkpoints need " + cli::human_bytes(needed) + " but " + cli::human_bytes(free) +
-                " are free; make room, or lower --max_to_keep");
+                " checkpoints of " + cli::human_bytes(bytes) + " are to be kept but " +
+                cli::human_bytes(free) + " are free; make room, or lower --max_to_keep");
 }
 
 void TrainingRun::start() {
   folder_->clear();
   if (!folder_->notice().empty()) cli::log_info(folder_->notice());
+  saver_ = std::make_unique<data::CheckpointSaver>(folder_->path(), options_.max_to_keep);
   events_ = std::make_unique<data::EventFileWriter>(folder_->path());
   std::vector<std::string> device_names;
   for (int device : placement_.device_of_tower)
     device_names.push_back(full_name(backend_->devices()[static_cast<std::size_t>(device)]));
   events_->add_graph(data::graph_def(net_, device_names, options_.batch_size));
   if (first_step_ > 0) events_->add_session_start(first_step_);
-
-  input_threads_ = options_.input_threads.value_or(1);
-  pipeline_ = std::make_unique<data::Pipeline>(
-      dataset_,
-      data::PipelineOptions{.batch_size = options_.batch_size,
-                            .capacity = 2 * options_.num_gpus,
-                            .threads = input_threads_,
-                            .seed = seed_,
-                            .first_position = first_position_},
-      [this](std::size_t bytes) { return backend_->allocate(bytes); });
 
   if (!options_.quiet) {
     const StartTable table{.options = options_,
@@ -212,9 +230,10 @@ void TrainingRun::save(std::int64_t step) {
 void TrainingRun::write_state(std::int64_t step) {
   state_.flagfile = flagfile_;
   state_.position[checkpoint_name(step)] = position_after(step);
-  // Positions of checkpoints that are gone would add up over a long run.
+  // Positions of checkpoints that are gone would add up over a long run. The last save may still be
+  // under way.
   std::erase_if(state_.position, [&](const auto& entry) {
-    return entry.first != checkpoint_name(step) &&
+    return entry.first != checkpoint_name(step) && entry.first != checkpoint_name(saved_step_) &&
            !std::filesystem::exists(folder_->path() / (entry.first + ".index"));
   });
   try {
@@ -229,8 +248,10 @@ Precision1 TrainingRun::evaluate() {
     evaluation_ = std::make_unique<Evaluation>(*backend_, net_, test_set_, options_.batch_size,
                                                parse_precision(options_.precision));
   towers_->read_moving_averages(averages_);
-  return evaluation_->run(averages_, static_cast<std::int64_t>(test_set_.size()),
-                          [] { return SignalGuard::received() != 0; });
+  const std::int64_t examples = static_cast<std::int64_t>(test_set_.size());
+  const Precision1 result =
+      evaluation_->run(averages_, examples, [] { return SignalGuard::received() != 0; });
+  return result.examples == examples ? result : Precision1{};
 }
 
 }  // namespace towers::app

@@ -31,8 +31,8 @@ class TrainingRun {
 
   // A run that was resumed at or past --max_steps has nothing to do, and writes nothing.
   bool finished() const { return first_step_ >= options_.max_steps; }
-  // Deletes a former run's files, opens the event file, starts the pipeline, prints the start-up
-  // table, and one "running: tower_N" line per tower.
+  // Deletes a former run's files, opens the event file, prints the start-up table, and one
+  // "running: tower_N" line per tower.
   void start();
 
   const cli::TrainOptions& options() const { return options_; }
@@ -86,7 +86,7 @@ class TrainingRun {
   std::int64_t first_step_ = 0;
   std::uint64_t first_position_ = 0;
   std::int64_t saved_step_ = -1;
-  int input_threads_ = 1;
+  int input_threads_;                        // one feeds hundreds of cores
   std::vector<float> variables_, averages_;  // for saving, restoring and evaluating
   std::unique_ptr<data::CheckpointSaver> saver_;
   std::unique_ptr<data::EventFileWriter> events_;

@@ -91,8 +91,8 @@ std::vector<Flag> data_flags() {
              "digest of the archive at another address"),
       common("batch_size", group, train_bit | eval_bit, whole(&O::batch_size, 1, 65536),
              "examples per step in each tower"),
-      common("input_threads", group, train_bit | eval_bit,
-             with_default_text(whole(&O::input_threads, 0, 1024), "by the CPUs"),
+      common("input_threads", group, train_bit,
+             with_default_text(whole(&O::input_threads, 0, 1024), "1"),
              "threads that prepare batches; 0: none, a batch is made when it is needed"),
   };
 }
@@ -220,7 +220,8 @@ std::vector<Flag> general_flags() {
       common("log_level", group, every_bit,
              choice(&O::log_level, {"debug", "info", "warning", "error", "off"}),
              "least severe of the lines on stderr"),
-      common("quiet", group, every_bit, boolean(&O::quiet), "warnings and errors alone on stderr"),
+      common("quiet", group, every_bit, boolean(&O::quiet),
+             "no tables; warnings and errors alone on stderr"),
       common("flagfile", group, every_bit, parser_file(),
              "more flags, one a line; # begins a comment"),
       common("help", group, every_bit, parser_switch(), "print this"),

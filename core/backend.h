@@ -61,7 +61,7 @@ class Towers {
   virtual ~Towers() = default;
 
   // Forward and backward of every tower, batches[t] for tower t, each of the compiled size.
-  // The batches may be reused once `report` (or the next compute_gradients) has returned.
+  // The batches may be reused once apply_gradients has returned.
   // keep_activations: layer outputs of the last tower can be read with `activations` afterwards.
   virtual void compute_gradients(std::span<const Batch> batches, bool keep_activations) = 0;
   // Mean over towers of their gradients (each with its weight decay).

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace towers {
 
@@ -9,11 +10,12 @@ std::int64_t decay_steps(std::int64_t examples_per_epoch, std::int64_t examples_
                          double epochs_per_decay) {
   const double steps = static_cast<double>(examples_per_epoch) /
                        static_cast<double>(examples_per_step) * epochs_per_decay;
+  if (!(steps < 9e18)) return std::numeric_limits<std::int64_t>::max();  // never
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(steps));
 }
 
 float learning_rate(const Schedule& schedule, std::int64_t step) {
-  const float drops = std::floor(static_cast<float>(step / schedule.decay_steps));
+  const float drops = static_cast<float>(step / schedule.decay_steps);
   return schedule.learning_rate * std::pow(schedule.learning_rate_decay, drops);
 }
 

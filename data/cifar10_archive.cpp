@@ -71,7 +71,7 @@ class Obtaining {
       if (!members.empty()) return members;
     }
     if (expected_.sha256.empty())
-      tell("warning: no --data_sha256 for " + without_credentials(options_.url) +
+      warn("no --data_sha256 for " + without_credentials(options_.url) +
            ": the download's digest is not checked");
     download(spec_, archive_, expected_, options_);
     return stage_members(spec_, archive_, folder);
@@ -80,6 +80,9 @@ class Obtaining {
  private:
   void tell(const std::string& line) const {
     if (options_.message) options_.message(line);
+  }
+  void warn(const std::string& line) const {
+    if (options_.warning) options_.warning(line);
   }
 
   bool may_fetch() const { return options_.allow_network || scheme_of(options_.url) == "file"; }
@@ -110,10 +113,10 @@ class Obtaining {
       return {};
     }
     if (!differs.empty())
-      tell("warning: " + archive_.string() + " is not the official archive (it " + differs +
+      warn(archive_.string() + " is not the official archive (it " + differs +
            "), but whole: using it");
     else if (!digest_known)
-      tell("warning: no --data_sha256: the digest of " + archive_.string() + " is not checked");
+      warn("no --data_sha256: the digest of " + archive_.string() + " is not checked");
     return members;
   }
 
@@ -189,9 +192,9 @@ void ensure_archive(const ArchiveSpec& spec, const fs::path& data_dir,
   const FolderLock lock(data_dir / (spec.file + ".lock"), [&] {
     tell("another process is getting the set to " + data_dir.string() + ": waiting");
   });
-  if (!lock.held())
-    tell("warning: the file system of " + data_dir.string() +
-         " knows no locks: do not start another run there before this one has the set");
+  if (!lock.held() && options.warning)
+    options.warning("the file system of " + data_dir.string() +
+                    " knows no locks: do not start another run there before this one has the set");
   set = find_set(spec, data_dir);  // another process may have been faster
   if (set.problem.empty()) return;
   if (set.found) tell(set.problem + ": extracting the set again");

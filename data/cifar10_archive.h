@@ -42,8 +42,9 @@ struct DownloadOptions {
   double first_backoff_seconds = 1;  // doubles with each attempt
   TransferLimits limits;
   std::function<void(const Progress&)> progress;  // may be empty; called a few times a second
+  std::function<void(const std::string& line)> message;  // one-line news: retries, success
   std::function<void(const std::string& line)>
-      message;  // one-line news: retries, warnings, success
+      warning;  // a digest that is not checked, and the like
 };
 
 // Makes data_dir hold an extracted, complete set: six .bin files of 30,730,000 bytes in

@@ -75,7 +75,7 @@ class EventFileWriter::Impl {
     // At once, so that a folder that can't be written to is found here.
     try {
       write(frame_record(version.SerializeAsString()));
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       ::unlink(path_.c_str());
       throw;
     }
@@ -145,7 +145,7 @@ class EventFileWriter::Impl {
       try {
         write(records);
         if (sync && ::fdatasync(file_.get()) != 0) throw_file_error("write", path_, errno);
-      } catch (const Error& error) {
+      } catch (const std::exception& error) {
         failure = error.what();
       }
       lock.lock();

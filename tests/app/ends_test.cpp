@@ -5,6 +5,8 @@
 #include <signal.h>
 
 #include <cmath>
+#include <regex>
+#include <thread>
 
 #include "data/checkpoint.h"
 #include "tests/app/quick_run.h"
@@ -32,6 +34,15 @@ TEST_CASE("SIGINT, SIGTERM and SIGUSR1 save and end") {
                    "stopped after step " + std::to_string(reader.read_integer("global_step") - 1)));
     CHECK_FALSE(fs::exists(folder.path() / "run/lock"));
   }
+}
+
+TEST_CASE("SIGUSR1 before the first step is remembered") {
+  TemporaryFolder folder;
+  Process run(quick_args(folder.path() / "run", 1000000));
+  while (!fs::exists(folder.path() / "run/lock")) std::this_thread::yield();
+  run.signal(SIGUSR1);
+  CHECK(run.wait().exit_code == 0);
+  CHECK_FALSE(towers::data::read_checkpoint_state(folder.path() / "run").latest.empty());
 }
 
 TEST_CASE("a second signal leaves a whole checkpoint") {
@@ -62,8 +73,11 @@ TEST_CASE("a diverged run names step, value and the last good checkpoint, and sa
       quick_run(folder.path() / "run", 200, {"--learning_rate=1e12", "--checkpoint_every=1"});
   CHECK(run.exit_code == 1);
   CHECK(contains(run.err, "Model diverged with loss = NaN"));
-  CHECK(contains(run.err, "step "));
-  CHECK(contains(run.err, "model.ckpt-"));
+  std::smatch match;
+  REQUIRE(std::regex_search(run.err, match,
+                            std::regex("NaN: step (\\d+),.*checkpoint is .*/model.ckpt-(\\d+)")));
+  CHECK(std::stoi(match[2]) < std::stoi(match[1]));
+  CHECK(fs::exists(folder.path() / ("run/model.ckpt-" + match[2].str() + ".index")));
   CHECK(contains(run.err, "is not finite"));
   const towers::data::CheckpointReader reader(
       towers::data::read_checkpoint_state(folder.path() / "run").latest);

@@ -69,7 +69,27 @@ TEST_CASE("what fails before step 1 deletes nothing") {
   CHECK(run_towers({train_dir, "--dataset=synthetic", "--num_gpu=2"}).exit_code == 2);
   CHECK(run_towers({train_dir, "--dataset=synthetic", "--device=cpu", "--precision=bf16"})
             .exit_code == 1);
+  CHECK(run_towers({train_dir, "--dataset=synthetic", "--device=cpu", "--convolution=winograd4"})
+            .exit_code == 1);
   CHECK(fs::exists(folder.path() / "run/model.ckpt-3.index"));
+}
+
+TEST_CASE("a value that is not supported is told before anything is made") {
+  TemporaryFolder folder;
+  for (const std::string flag : {"--precision=bf16", "--convolution=winograd2", "--device=gpu"}) {
+    INFO(flag);
+    CHECK(quick_run(folder.path() / "run", 1, {flag}).exit_code == 1);
+    CHECK_FALSE(fs::exists(folder.path() / "run"));
+  }
+}
+
+TEST_CASE("the checkpoint file of a new run names no checkpoint of a former one") {
+  TemporaryFolder folder;
+  REQUIRE(quick_run(folder.path() / "run", 4, {"--checkpoint_every=1"}).exit_code == 0);
+  REQUIRE(quick_run(folder.path() / "run", 1).exit_code == 0);
+  CHECK_FALSE(contains(read_file(folder.path() / "run/checkpoint"), "model.ckpt-3"));
+  write_file(folder.path() / "run/checkpoint", "damaged {");
+  CHECK(quick_run(folder.path() / "run", 1).exit_code == 0);
 }
 
 TEST_CASE("a second run in the same folder is refused and names the first") {

@@ -150,6 +150,15 @@ TEST_CASE("flag --init_from starts at step 0 with a checkpoint's variables") {
   CHECK(after.read_integer("global_step") == 1);
 }
 
+TEST_CASE("the largest values of flags are no trouble") {
+  TemporaryFolder folder;
+  const ProcessResult run =
+      quick_run(folder.path() / "run", 1, {"--max_to_keep=2147483647", "--epochs_per_decay=1e17"});
+  INFO(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(contains(run.out, "every 9223372036854775807 steps"));
+}
+
 TEST_CASE("flag --eval_every prints precision lines") {
   TemporaryFolder folder;
   const ProcessResult run =

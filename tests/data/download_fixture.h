@@ -44,6 +44,7 @@ class DownloadFixture {
       const std::lock_guard lock(mutex_);
       messages_.push_back(line);
     };
+    options.warning = [this](const std::string& line) { options.message("warning: " + line); };
   }
 
   // Starts the server; the archive's official address is there from now on.
