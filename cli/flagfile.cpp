@@ -16,8 +16,8 @@ namespace {
 
 // Far beyond any real use; they end the reading of a wrong file, or of files that name each other
 // over and over, at once.
-constexpr std::size_t most_bytes = 1 << 16;
-constexpr int most_files = 64;
+constexpr std::size_t kMostBytes = 1 << 16;
+constexpr int kMostFiles = 64;
 
 std::string content_of(const std::string& path) {
   const std::string what = "--flagfile=" + printable(path);
@@ -26,11 +26,11 @@ std::string content_of(const std::string& path) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) throw UsageError(what + ": cannot be read: " + std::strerror(errno));
-  std::string content(most_bytes + 1, '\0');
+  std::string content(kMostBytes + 1, '\0');
   in.read(content.data(), static_cast<std::streamsize>(content.size()));
   if (in.bad()) throw UsageError(what + ": cannot be read: " + std::strerror(errno));
   content.resize(static_cast<std::size_t>(in.gcount()));
-  if (content.size() > most_bytes) throw UsageError(what + ": too long for a file of flags");
+  if (content.size() > kMostBytes) throw UsageError(what + ": too long for a file of flags");
   return content;
 }
 
@@ -57,8 +57,8 @@ void FlagfileReader::read(const std::string& path,
   if (std::find(open_.begin(), open_.end(), name) != open_.end()) {
     throw UsageError("--flagfile=" + printable(path) + ": this file is being read already");
   }
-  if (++files_ > most_files) {
-    throw UsageError("--flagfile=" + printable(path) + ": more than " + std::to_string(most_files) +
+  if (++files_ > kMostFiles) {
+    throw UsageError("--flagfile=" + printable(path) + ": more than " + std::to_string(kMostFiles) +
                      " files of flags");
   }
   std::istringstream lines(content_of(path));

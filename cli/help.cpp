@@ -9,9 +9,9 @@
 namespace towers::cli {
 namespace {
 
-constexpr std::size_t columns = 80;
-constexpr std::size_t flag_column = 30;
-constexpr std::size_t command_column = 12;
+constexpr std::size_t kColumns = 80;
+constexpr std::size_t kFlagColumn = 30;
+constexpr std::size_t kCommandColumn = 12;
 
 // `first`, and `text` from column `indent` on.
 std::string wrapped(const std::string& first, std::size_t indent, const std::string& text) {
@@ -20,7 +20,7 @@ std::string wrapped(const std::string& first, std::size_t indent, const std::str
   std::istringstream words(text);
   bool line_has_word = false;
   for (std::string word; words >> word;) {
-    if (line_has_word && line.size() + 1 + word.size() > columns) {
+    if (line_has_word && line.size() + 1 + word.size() > kColumns) {
       result += line + "\n";
       line.assign(indent, ' ');
       line_has_word = false;
@@ -60,14 +60,14 @@ std::string help(const CommandRow& command) {
   if (&command == &commands().front()) {
     text += "\nOther commands (towers COMMAND --help tells their flags)\n";
     for (const CommandRow& row : commands()) {
-      if (&row != &command) text += wrapped("  " + row.name, command_column, row.summary);
+      if (&row != &command) text += wrapped("  " + row.name, kCommandColumn, row.summary);
     }
   }
   for (int group = 0; group <= static_cast<int>(Group::general); ++group) {
     std::string lines;
     for (const Flag& flag : flags()) {
       if (static_cast<int>(flag.group) != group || (flag.used & command.bit) == 0) continue;
-      lines += wrapped(spelling(flag), flag_column, explanation(flag));
+      lines += wrapped(spelling(flag), kFlagColumn, explanation(flag));
     }
     if (lines.empty()) continue;
     text.append("\n").append(title(static_cast<Group>(group))).append("\n").append(lines);

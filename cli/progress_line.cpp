@@ -43,12 +43,12 @@ std::string_view fitting(std::string_view text) {
   return text;
 }
 
-constexpr std::string_view erase_line = "\r\x1b[K";
+constexpr std::string_view kEraseLine = "\r\x1b[K";
 
 }  // namespace
 
 Screen::Screen() : lock_(mutex()) {
-  if (!progress().empty()) write_stderr(erase_line);
+  if (!progress().empty()) write_stderr(kEraseLine);
 }
 
 Screen::~Screen() {

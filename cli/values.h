@@ -51,8 +51,9 @@ Value bound(Field Options::*field, std::string placeholder, std::string expected
   value.expected = std::move(expected);
   value.set = [field, read](CommonOptions& options, std::string_view text) {
     auto result = read(text);
-    if (result) static_cast<Options&>(options).*field = *std::move(result);
-    return result.has_value();
+    if (!result) return false;
+    static_cast<Options&>(options).*field = *std::move(result);
+    return true;
   };
   value.get = [field, write](const CommonOptions& options) -> std::optional<std::string> {
     return write(static_cast<const Options&>(options).*field);

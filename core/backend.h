@@ -27,7 +27,7 @@ struct Batch {
 };
 
 struct CompileOptions {
-  int batch_size = 128;              // per tower
+  int batch_size = 128;  // per tower
   Precision precision = Precision::fp32;
   std::vector<int> device_of_tower;  // one entry per tower: index into Backend::devices()
   bool deterministic = false;
@@ -73,8 +73,8 @@ class Towers {
   // and keeps reporting it.
   virtual const StepReport& report() = 0;
 
-  // Whether a value that is not finite has been seen; does not wait, so a backend that runs ahead of
-  // the host may say so some steps late (good_steps tells which step it was).
+  // Whether a value that is not finite has been seen; does not wait, so a backend that runs ahead
+  // of the host may say so some steps late (good_steps tells which step it was).
   virtual bool diverged() = 0;
 
   // Flat buffers in the layout of VariableLayout (layout.size() values); padding is written as 0.

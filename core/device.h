@@ -31,9 +31,9 @@ struct Placement {
   bool shared = false;               // some device runs more than one tower
 };
 
-// Tower t goes to device t; beyond the last device soft placement goes round again. Strict placement
-// of a tower on a device that is not there is an Error with TensorFlow's words ("Cannot assign a
-// device for operation ..."). `devices` is not empty and all of one kind.
+// Tower t goes to device t; beyond the last device soft placement goes round again. Strict
+// placement of a tower on a device that is not there is an Error with TensorFlow's words ("Cannot
+// assign a device for operation ..."). `devices` is not empty and all of one kind.
 Placement place_towers(int towers, const std::vector<Device>& devices, bool allow_soft_placement);
 
 }  // namespace towers

@@ -1,5 +1,5 @@
 #pragma once
-// Arithmetic that CUDA kernels share with the host is marked TOWERS_HD; plain compilers see nothing.
+// Marks arithmetic that CUDA kernels share with the host; plain compilers see nothing.
 
 #ifdef __CUDACC__
 #define TOWERS_HD __host__ __device__

@@ -6,7 +6,9 @@
 namespace towers {
 namespace {
 
-int ceil_divide(int a, int b) { return (a + b - 1) / b; }
+int ceil_divide(int a, int b) {
+  return (a + b - 1) / b;
+}
 
 template <class... F>
 struct Overloaded : F... {
@@ -18,21 +20,22 @@ Overloaded(F...) -> Overloaded<F...>;
 }  // namespace
 
 Extent output_extent(const Layer& layer, Extent input) {
-  return std::visit(
-      Overloaded{
-          [&](const Convolution& c) {
-            return Extent{ceil_divide(input.height, c.stride), ceil_divide(input.width, c.stride),
-                          c.outputs};
-          },
-          [&](const MaxPool& p) {
-            return Extent{ceil_divide(input.height, p.stride), ceil_divide(input.width, p.stride),
-                          input.channels};
-          },
-          [&](const LocalResponseNorm&) { return input; },
-          [&](const Dense& d) { return Extent{1, 1, d.outputs}; },
-          [&](const SoftmaxLoss&) { return input; },
-      },
-      layer.op);
+  return std::visit(Overloaded{
+                        [&](const Convolution& c) {
+                          return Extent{ceil_divide(input.height, c.stride),
+                                        ceil_divide(input.width, c.stride), c.outputs};
+                        },
+                        [&](const MaxPool& p) {
+                          return Extent{ceil_divide(input.height, p.stride),
+                                        ceil_divide(input.width, p.stride), input.channels};
+                        },
+                        [&](const LocalResponseNorm&) { return input; },
+                        [&](const Dense& d) {
+                          return Extent{1, 1, d.outputs};
+                        },
+                        [&](const SoftmaxLoss&) { return input; },
+                    },
+                    layer.op);
 }
 
 std::vector<Extent> output_extents(const Net& net) {
@@ -45,7 +48,8 @@ std::vector<Extent> output_extents(const Net& net) {
     if (is_loss && extent != Extent{1, 1, net.classes})
       throw std::invalid_argument(net.name + ": the loss needs one value per class");
     extent = output_extent(layer, extent);
-    if (extent.size() == 0) throw std::invalid_argument(net.name + "/" + layer.name + ": no outputs");
+    if (extent.size() == 0)
+      throw std::invalid_argument(net.name + "/" + layer.name + ": no outputs");
     extents.push_back(extent);
   }
   if (extents.empty()) throw std::invalid_argument(net.name + ": no layers");

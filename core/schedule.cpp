@@ -15,8 +15,8 @@ std::int64_t decay_steps(std::int64_t examples_per_epoch, std::int64_t examples_
 }
 
 float learning_rate(const Schedule& schedule, std::int64_t step) {
-  const float drops = static_cast<float>(step / schedule.decay_steps);
-  return schedule.learning_rate * std::pow(schedule.learning_rate_decay, drops);
+  const std::int64_t drops = step / schedule.decay_steps;
+  return schedule.learning_rate * std::pow(schedule.learning_rate_decay, static_cast<float>(drops));
 }
 
 float moving_average_decay(const Schedule& schedule, std::int64_t step) {

@@ -1,5 +1,5 @@
 #pragma once
-// Learning rate and moving-average decay as functions of the step, in TensorFlow's float32 arithmetic.
+// Learning rate and moving-average decay by step, in TensorFlow's float32 arithmetic.
 
 #include <cstdint>
 
@@ -13,8 +13,8 @@ struct Schedule {
 };
 
 // Updates between two drops of the learning rate: int(examples / examples_per_step * epochs).
-// The original passes the batch of one tower, whatever the number of towers (--decay_by=steps); with
-// --decay_by=examples examples_per_step counts all towers.
+// The original passes the batch of one tower, whatever the number of towers (--decay_by=steps);
+// with --decay_by=examples examples_per_step counts all towers.
 std::int64_t decay_steps(std::int64_t examples_per_epoch, std::int64_t examples_per_step,
                          double epochs_per_decay);
 

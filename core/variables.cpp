@@ -15,8 +15,7 @@ constexpr std::size_t kAlignment = 16;  // values: one cache line, and the wides
 // Element `index` of variable `variable`: normal, redrawn beyond two standard deviations.
 float truncated_normal(std::uint64_t seed, std::uint32_t variable, std::uint64_t index) {
   for (std::uint32_t attempt = 0;; ++attempt) {
-    const PhiloxBlock r =
-        philox(seed, Stream::initial_values, index, variable + (attempt << 16));
+    const PhiloxBlock r = philox(seed, Stream::initial_values, index, variable + (attempt << 16));
     for (int pair = 0; pair < 4; pair += 2) {  // Box and Muller's transform
       const double u = 1.0 - static_cast<double>(uniform(r.word[pair]));
       const double angle = 2.0 * std::numbers::pi * static_cast<double>(uniform(r.word[pair + 1]));

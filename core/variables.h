@@ -21,7 +21,7 @@ struct Variable {
   double stddev = 0;                // initial: truncated normal; 0: `constant`
   double constant = 0;
   double weight_decay = 0;
-  std::size_t layer = 0;            // index into Net::layers
+  std::size_t layer = 0;  // index into Net::layers
 };
 
 // TensorFlow's order: each layer's weights, then its biases. Views start at multiples of 16 values;
@@ -31,9 +31,9 @@ class VariableLayout {
   explicit VariableLayout(const Net& net);
 
   const std::vector<Variable>& variables() const { return variables_; }
-  std::size_t size() const { return size_; }                     // of the flat buffer, padding included
-  std::size_t trainable_values() const { return values_; }       // without padding
-  const Variable& find(const std::string& name) const;           // throws std::out_of_range
+  std::size_t size() const { return size_; }                // of the flat buffer, padding included
+  std::size_t trainable_values() const { return values_; }  // without padding
+  const Variable& find(const std::string& name) const;      // throws std::out_of_range
 
  private:
   std::vector<Variable> variables_;

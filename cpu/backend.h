@@ -18,7 +18,7 @@ struct Options {
 // has.
 std::unique_ptr<Backend> make_backend(const Options& options);
 
-// Vector targets of this build that this processor has, the one that "auto" takes first: "AVX3, AVX2".
+// Vector targets of this build that this processor has ("AVX3, AVX2"); "auto" takes the first.
 std::string available_simd();
 
 // Threads this process may use: the affinity mask and the cgroup's CPU quota, at least 1.

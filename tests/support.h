@@ -21,7 +21,9 @@ inline std::filesystem::path shared_dir() {
 }
 
 // ctest shows a test that prints this as skipped.
-inline void skip(const std::string& reason) { std::cout << "skipped: " << reason << std::endl; }
+inline void skip(const std::string& reason) {
+  std::cout << "skipped: " << reason << std::endl;
+}
 
 // A new empty folder, removed with all it holds.
 class TemporaryFolder {
