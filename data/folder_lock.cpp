@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <span>
 
 namespace towers::data {
 namespace {
@@ -39,10 +41,15 @@ FolderLock::FolderLock(const std::filesystem::path& path, const std::function<vo
     waited = true;
   };
   do {
-    file_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-    if (file_.get() < 0) throw_file_error("create", path, errno);
+    file_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (file_.get() < 0) throw_file_error("write", path, errno);
     held_ = lock(file_, path, wait_once);
   } while (held_ && !is_named(file_, path));
+}
+
+void FolderLock::write(std::string_view text) {
+  if (::ftruncate(file_.get(), 0) != 0) throw_file_error("write", path_, errno);
+  write_all(file_, path_, std::as_bytes(std::span(text)));
 }
 
 FolderLock::~FolderLock() {

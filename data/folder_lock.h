@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <string_view>
 
 #include "data/file.h"
 
@@ -12,8 +13,8 @@ namespace towers::data {
 // system drops the lock of a process that dies, so a file left behind stops nobody.
 class FolderLock {
  public:
-  // Waits as long as another process holds the lock; calls on_wait once before. Throws Error with
-  // path and reason when the file cannot be made or locked.
+  // Waits as long as another process holds the lock; calls on_wait once before, which may throw
+  // rather than wait. Throws Error with path and reason when the file cannot be made or locked.
   FolderLock(const std::filesystem::path& path, const std::function<void()>& on_wait);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
@@ -21,6 +22,9 @@ class FolderLock {
 
   // False on a file system that knows no locks (some of clusters): nobody is kept out.
   bool held() const { return held_; }
+
+  // Replaces what the file says, for people and other processes to read.
+  void write(std::string_view text);
 
  private:
   std::filesystem::path path_;

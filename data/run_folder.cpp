@@ -2,14 +2,13 @@
 
 #include <fcntl.h>
 #include <pwd.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <string_view>
 #include <system_error>
 
@@ -114,32 +113,11 @@ void refuse_foreign(const std::filesystem::path& dir,
       "folder");
 }
 
-// Opens and locks DIR/lock. A run that ends removes the file while it holds the lock, so a lock
-// that was got on a file that is no longer there is void: try again.
-FileDescriptor lock(const std::filesystem::path& dir) {
-  const std::filesystem::path path = dir / kLockFile;
-  for (;;) {
-    FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-    if (file.get() < 0) throw_file_error("write", path, errno);
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) throw_file_error("lock", path, errno);
-      char pid[32] = {};
-      const ssize_t n = ::pread(file.get(), pid, sizeof pid - 1, 0);
-      const std::string holder =
-          n > 0 ? std::string(pid, std::find(pid, pid + n, '\n')) : "unknown";
-      throw Error(dir.string() + " is in use by a running training (pid " + holder +
-                  "); wait for it, end it, or use another folder");
-    }
-    struct stat held {
-    }, named{};
-    if (::fstat(file.get(), &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
-        held.st_ino == named.st_ino && held.st_dev == named.st_dev) {
-      if (::ftruncate(file.get(), 0) != 0) throw_file_error("write", path, errno);
-      const std::string pid = std::to_string(::getpid()) + "\n";
-      write_all(file, path, std::as_bytes(std::span(pid)));
-      return file;
-    }
-  }
+[[noreturn]] void throw_in_use(const std::filesystem::path& dir) {
+  std::string holder = "unknown";
+  std::ifstream(dir / kLockFile) >> holder;
+  throw Error(dir.string() + " is in use by a running training (pid " + holder +
+              "); wait for it, end it, or use another folder");
 }
 
 void remove(const std::vector<std::filesystem::path>& files) {
@@ -160,14 +138,9 @@ RunFolder::RunFolder(const std::filesystem::path& dir, Mode mode) : dir_(dir), m
   refuse_protected(dir);
   make_folder(dir);
   if (mode == Mode::fresh) refuse_foreign(dir, list(dir).foreign);
-  FileDescriptor held = lock(dir);
-  try {
-    require_writable_folder(dir);
-  } catch (const Error&) {
-    ::unlink((dir / kLockFile).c_str());
-    throw;
-  }
-  lock_fd_ = held.release();
+  lock_.emplace(dir / kLockFile, [&] { throw_in_use(dir); });
+  lock_->write(std::to_string(::getpid()) + "\n");
+  require_writable_folder(dir);
 }
 
 void RunFolder::clear() {
@@ -176,11 +149,6 @@ void RunFolder::clear() {
   if (mode_ == Mode::resume || content.own.empty()) return;
   remove(content.own);
   notice_ = "deleted " + plural(content.own.size()) + " of a former run in " + dir_.string();
-}
-
-RunFolder::~RunFolder() {
-  ::unlink((dir_ / kLockFile).c_str());
-  ::close(lock_fd_);
 }
 
 std::uint64_t free_bytes(const std::filesystem::path& dir) {

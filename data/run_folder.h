@@ -1,9 +1,13 @@
 #pragma once
 // Whose folder is it? What a run may delete, what it must not touch, and one run at a time.
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "data/folder_lock.h"
 
 namespace towers::data {
 
@@ -18,12 +22,12 @@ class RunFolder {
   // `/` and the home folder are always refused. A folder locked by a live run is an Error naming
   // its pid. A folder that can't be made or written is an Error with path and reason.
   RunFolder(const std::filesystem::path& dir, Mode mode);
-  ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
   // fresh, overwrite: deletes a former run's own files (event files, model.ckpt-*, checkpoint,
-  // flags.txt and temporary files of the same), nothing else. resume: leftover temporary files alone.
+  // flags.txt and temporary files of the same), nothing else. resume: leftover temporary files
+  // alone.
   void clear();
 
   const std::filesystem::path& path() const { return dir_; }
@@ -35,7 +39,7 @@ class RunFolder {
   std::filesystem::path dir_;
   Mode mode_;
   std::string notice_;
-  int lock_fd_ = -1;
+  std::optional<FolderLock> lock_;
 };
 
 // Free bytes for this user on the file system of `dir` (or of its nearest existing parent).
