@@ -1,5 +1,6 @@
 // `towers eval`: precision @ 1 of the newest checkpoint, once or again for each new one.
 
+#include <algorithm>
 #include <utility>
 
 #include "app/commands.h"
@@ -120,7 +121,10 @@ int run_eval(const cli::EvalOptions& options) {
       }
     }
     if (options.run_once) break;
-    SignalGuard::sleep_for(std::chrono::duration<double>(options.eval_interval_secs));
+    // Not a busy loop, whatever the flag says.
+    const double least = state.latest.empty() ? 1.0 : 0.05;
+    SignalGuard::sleep_for(
+        std::chrono::duration<double>(std::max(least, options.eval_interval_secs)));
   }
   return exit_code_of(SignalGuard::received());
 }

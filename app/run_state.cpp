@@ -1,9 +1,11 @@
 #include "app/run_state.h"
 
+#include <cctype>
 #include <fstream>
 #include <sstream>
 
 #include "core/error.h"
+#include "data/run_folder.h"
 
 namespace towers::app {
 namespace {
@@ -22,9 +24,9 @@ std::optional<std::string> RunState::flag(const std::string& name) const {
 }
 
 std::string to_text(const RunState& state) {
-  std::string text =
-      "# The flags of this run. Go on with: towers train --flagfile=THIS_FILE --resume\n"
-      "# (after the folder was moved, with its new --train_dir behind them).\n";
+  std::string text = std::string(data::kFlagsFileMark) +
+                     " Go on with: towers train --flagfile=THIS_FILE --resume\n"
+                     "# (after the folder was moved, with its new --train_dir behind them).\n";
   for (const auto& [checkpoint, position] : state.position)
     text += kPositionMark + checkpoint + ": " + std::to_string(position) + "\n";
   return text + state.flagfile;
@@ -42,7 +44,7 @@ RunState read_run_state(const std::filesystem::path& train_dir) {
       const std::size_t colon = line.rfind(": ");
       std::istringstream number(colon == std::string::npos ? "" : line.substr(colon + 2));
       std::uint64_t position = 0;
-      if (!(number >> position) || !number.eof())
+      if (!std::isdigit(number.peek()) || !(number >> position) || !number.eof())
         throw Error(path.string() + ": malformed line '" + line +
                     "'; move the file away to resume by the step alone");
       state.position[line.substr(mark.size(), colon - mark.size())] = position;

@@ -12,7 +12,7 @@ namespace {
 
 std::atomic<int> g_received{0};
 static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1};
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 extern "C" void handle_signal(int signal) {
   const int earlier = g_received.load();
@@ -25,6 +25,9 @@ extern "C" void handle_signal(int signal) {
 }
 
 void take_over(int signal) {
+  struct sigaction before {};
+  ::sigaction(signal, nullptr, &before);
+  if (signal == SIGHUP && before.sa_handler == SIG_IGN) return;  // nohup
   struct sigaction action {};
   action.sa_handler = handle_signal;
   action.sa_flags = SA_RESTART;
@@ -64,7 +67,7 @@ void SignalGuard::sleep_for(std::chrono::duration<double> time) {
 }
 
 int exit_code_of(int signal) {
-  return signal == SIGINT || signal == SIGTERM ? 128 + signal : 0;
+  return signal == 0 || signal == SIGUSR1 ? 0 : 128 + signal;
 }
 
 }  // namespace towers::app

@@ -1,5 +1,5 @@
 #pragma once
-// SIGINT, SIGTERM and SIGUSR1 ask a loop to save and end.
+// SIGINT, SIGTERM, SIGHUP (a closed terminal) and SIGUSR1 ask a loop to save and end.
 
 #include <chrono>
 
@@ -9,7 +9,7 @@ namespace towers::app {
 // message instead of killing the process, and a SIGUSR1 before the loop is remembered for it.
 void prepare_signals();
 
-// Takes the signals over for its lifetime. A second SIGINT or SIGTERM ends the process at once:
+// Takes the signals over for its lifetime. A second one but SIGUSR1 ends the process at once:
 // files are written whole or not at all, so the previous checkpoint stays.
 class SignalGuard {
  public:
@@ -24,7 +24,7 @@ class SignalGuard {
   static void sleep_for(std::chrono::duration<double> time);
 };
 
-// 130 for SIGINT, 143 for SIGTERM, 0 for SIGUSR1 and for no signal.
+// 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP, 0 for SIGUSR1 and for no signal.
 int exit_code_of(int signal);
 
 }  // namespace towers::app

@@ -38,7 +38,7 @@ void try_events(const Write& write) {
   throw Error(
       message +
       (last.empty() ? "no checkpoint was saved before it" : "the last good checkpoint is " + last) +
-      "; try a lower --learning_rate");
+      "; start anew, or with --init_from an earlier one, at a lower --learning_rate");
 }
 
 void display(TrainingRun& run, std::int64_t step, StepClock& clock) {
@@ -130,7 +130,11 @@ int run_train(const cli::TrainOptions& options, const cli::Parsed& parsed) {
   try_events([&] { run.events().flush(); });
 
   if (!options.quiet) cli::print_line(final_summary(clock, run.epochs_after(last_step)));
-  if (!save_error.empty()) throw Error(save_error);
+  if (!save_error.empty()) {
+    const std::string last = run.last_checkpoint();
+    throw Error(save_error + "; " +
+                (last.empty() ? "no checkpoint was saved" : "the last good checkpoint is " + last));
+  }
   if (last_step + 1 < options.max_steps)
     cli::log_info(
         "stopped after step " + std::to_string(last_step) + "; resume with: towers train " +

@@ -54,7 +54,7 @@ std::string checkpoint_name(std::int64_t step) {
 }
 
 void say_failed_save(const std::string& error) {
-  if (!error.empty()) cli::log_error(error + "; training goes on to the next save");
+  if (!error.empty()) cli::log_error(error);
 }
 
 }  // namespace
@@ -104,6 +104,9 @@ void TrainingRun::choose_seed() {
       throw Error((folder_->path() / "flags.txt").string() + ": --seed=" + *stored +
                   " is no seed; give --seed");
   } else {
+    if (!folder_->checkpoints().empty() && options_.resume)
+      cli::log_warning(folder_->path().string() +
+                       ": flags.txt with the seed is not there; going on with a new seed");
     std::random_device random;
     seed_ =
         (static_cast<std::uint64_t>(random()) << 32 | random()) >> 11;  // short enough to retype
@@ -131,8 +134,15 @@ void TrainingRun::restore() {
     say_changed_flags();
     return;
   }
-  if (options_.resume)
+  if (options_.resume) {
+    const std::vector<std::filesystem::path> unnamed = folder_->checkpoints();
+    if (!unnamed.empty())
+      throw Error(folder_->path().string() + " holds " + unnamed.back().filename().string() +
+                  " but no file `checkpoint` that names it: write one with the line " +
+                  "model_checkpoint_path: \"" + unnamed.back().filename().string() +
+                  "\", or give --init_from and another --train_dir");
     cli::log_info(folder_->path().string() + " holds no checkpoint: starting at step 0");
+  }
   state_ = {};
   if (options_.init_from.empty()) {
     initialize_variables(layout_, seed_, variables_);
@@ -161,16 +171,19 @@ void TrainingRun::say_changed_flags() const {
 
 void TrainingRun::check_space() const {
   // Values and their averages; one more than is kept, since the oldest goes after the newest is
-  // there.
+  // there. A former run's checkpoints make room: a new run deletes them, a resumed one counts them.
   const std::uint64_t bytes = 2 * sizeof(float) * layout_.trainable_values() + 4096;
   const std::int64_t every = options_.checkpoint_every;
   const std::int64_t saves = every > 0 ? 2 + (options_.max_steps - first_step_ - 1) / every : 1;
   const std::int64_t kept =
       options_.max_to_keep == 0 ? saves : std::min(saves, std::int64_t{options_.max_to_keep} + 1);
   const std::uint64_t free = data::free_bytes(folder_->path());
-  if (static_cast<std::uint64_t>(kept) > free / bytes)
-    throw Error("--train_dir=" + folder_->path().string() + ": " + std::to_string(kept) +
-                " checkpoints of " + cli::human_bytes(bytes) + " are to be kept but " +
+  const std::int64_t there = static_cast<std::int64_t>(folder_->checkpoints().size());
+  const std::int64_t room = static_cast<std::int64_t>(free / bytes) + there;
+  if (kept > room || (options_.resume && free < bytes))
+    throw Error("--train_dir=" + folder_->path().string() + ": room is needed for " +
+                std::to_string(kept) + " checkpoints of " + cli::human_bytes(bytes) +
+                " (one more than is kept), " + std::to_string(there) + " are there and " +
                 cli::human_bytes(free) + " are free; make room, or lower --max_to_keep");
 }
 
@@ -236,11 +249,18 @@ void TrainingRun::write_state(std::int64_t step) {
     return entry.first != checkpoint_name(step) && entry.first != checkpoint_name(saved_step_) &&
            !std::filesystem::exists(folder_->path() / (entry.first + ".index"));
   });
+  state_error_.clear();
   try {
     data::write_file_atomically(folder_->path() / "flags.txt", to_text(state_));
   } catch (const Error& error) {
-    say_failed_save(error.what());
+    state_error_ = error.what();
   }
+}
+
+std::string TrainingRun::finish_saving() {
+  const std::string error = saver_->wait();
+  if (!error.empty() || state_error_.empty()) return error;
+  return state_error_;
 }
 
 Precision1 TrainingRun::evaluate() {

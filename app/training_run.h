@@ -55,7 +55,7 @@ class TrainingRun {
   // Saves model.ckpt-STEP in the background, unless it is saved already.
   void save(std::int64_t step);
   // Waits for the last save. Returns its error, empty when it went well.
-  std::string finish_saving() { return saver_->wait(); }
+  std::string finish_saving();
   // The last good checkpoint; empty: none.
   std::string last_checkpoint() const { return saver_->latest().string(); }
 
@@ -86,7 +86,8 @@ class TrainingRun {
   std::int64_t first_step_ = 0;
   std::uint64_t first_position_ = 0;
   std::int64_t saved_step_ = -1;
-  int input_threads_;                        // one feeds hundreds of cores
+  std::string state_error_;  // of the last attempt to write flags.txt; empty: it went well
+  int input_threads_;        // one feeds hundreds of cores
   std::vector<float> variables_, averages_;  // for saving, restoring and evaluating
   std::unique_ptr<data::CheckpointSaver> saver_;
   std::unique_ptr<data::EventFileWriter> events_;

@@ -24,10 +24,6 @@ function(towers_settings target)
     target_compile_options(${target} PRIVATE -fsanitize=${TOWERS_SANITIZE} -fno-omit-frame-pointer
                                              -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${TOWERS_SANITIZE})
-    # Tests that count allocations replace operator new; Clang's sanitizers, linked statically, bring one.
-    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-      target_link_options(${target} PUBLIC LINKER:-z,muldefs)
-    endif()
   endif()
 endfunction()
 

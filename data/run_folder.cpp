@@ -19,6 +19,7 @@ namespace towers::data {
 namespace {
 
 constexpr std::string_view kLockFile = "lock";
+constexpr std::string_view kFlagsFile = "flags.txt";
 
 // Takes the digits at the start of `text` off it and returns how many there were.
 std::size_t take_digits(std::string_view& text) {
@@ -43,12 +44,25 @@ bool is_checkpoint_name(std::string_view name) {
 
 bool is_own_name(std::string_view name) {
   constexpr std::string_view kEvents = "events.out.tfevents.";
-  return name == "checkpoint" || name == "flags.txt" || name == kLockFile ||
+  return name == "checkpoint" || name == kFlagsFile || name == kLockFile ||
          is_checkpoint_name(name) || (name.starts_with(kEvents) && name.size() > kEvents.size());
 }
 
 bool is_own_temporary(const std::string& name) {
   return is_own_name(final_name_of_temporary(name));
+}
+
+// A flagfile that a person wrote may well have that name too.
+bool is_own_flags_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string start(kFlagsFileMark.size(), '\0');
+  return file.read(start.data(), static_cast<std::streamsize>(start.size())) &&
+         start == kFlagsFileMark;
+}
+
+std::int64_t step_of(const std::filesystem::path& prefix) {
+  const std::string name = prefix.filename().string();
+  return std::strtoll(name.c_str() + name.rfind('-') + 1, nullptr, 10);
 }
 
 struct Content {
@@ -67,7 +81,7 @@ Content list(const std::filesystem::path& dir) {
     if (plain && name == kLockFile) continue;
     if (plain && is_own_temporary(name))
       content.temporary.push_back(file->path());
-    else if (plain && is_own_name(name))
+    else if (plain && is_own_name(name) && (name != kFlagsFile || is_own_flags_file(file->path())))
       content.own.push_back(file->path());
     else
       content.foreign.push_back(file->path());
@@ -149,6 +163,15 @@ void RunFolder::clear() {
   if (mode_ == Mode::resume || content.own.empty()) return;
   remove(content.own);
   notice_ = "deleted " + plural(content.own.size()) + " of a former run in " + dir_.string();
+}
+
+std::vector<std::filesystem::path> RunFolder::checkpoints() const {
+  std::vector<std::filesystem::path> prefixes;
+  for (const std::filesystem::path& file : list(dir_).own)
+    if (file.extension() == ".index") prefixes.push_back(file.parent_path() / file.stem());
+  std::sort(prefixes.begin(), prefixes.end(),
+            [](const auto& a, const auto& b) { return step_of(a) < step_of(b); });
+  return prefixes;
 }
 
 std::uint64_t free_bytes(const std::filesystem::path& dir) {

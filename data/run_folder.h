@@ -5,11 +5,15 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/folder_lock.h"
 
 namespace towers::data {
+
+// How a run's flags.txt begins: one without it is somebody's own.
+inline constexpr std::string_view kFlagsFileMark = "# The flags of this run.";
 
 // train_dir of one run, locked (file "lock", holding the pid) until destruction.
 class RunFolder {
@@ -31,6 +35,8 @@ class RunFolder {
   void clear();
 
   const std::filesystem::path& path() const { return dir_; }
+  // Prefixes of the checkpoints that lie there, by step.
+  std::vector<std::filesystem::path> checkpoints() const;
   // One line for the log: "deleted 12 files of a former run in DIR"; empty when nothing was
   // deleted.
   const std::string& notice() const { return notice_; }

@@ -20,6 +20,15 @@ inline std::filesystem::path shared_dir() {
   return std::filesystem::exists(beside / "golden") ? beside : std::filesystem::path();
 }
 
+// Sanitizers bring an operator new of their own, so tests cannot replace it.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TOWERS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TOWERS_SANITIZED 1
+#endif
+#endif
+
 // ctest shows a test that prints this as skipped.
 inline void skip(const std::string& reason) {
   std::cout << "skipped: " << reason << std::endl;

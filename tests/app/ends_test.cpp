@@ -14,11 +14,12 @@
 using namespace towers::test;
 namespace fs = std::filesystem;
 
-TEST_CASE("SIGINT, SIGTERM and SIGUSR1 save and end") {
+TEST_CASE("SIGINT, SIGTERM, SIGHUP and SIGUSR1 save and end") {
   struct Case {
     int signal, exit_code;
   };
-  for (const Case& c : {Case{SIGINT, 130}, Case{SIGTERM, 143}, Case{SIGUSR1, 0}}) {
+  for (const Case& c :
+       {Case{SIGINT, 130}, Case{SIGTERM, 143}, Case{SIGHUP, 129}, Case{SIGUSR1, 0}}) {
     INFO(c.signal);
     TemporaryFolder folder;
     Process run(quick_args(folder.path() / "run", 1000000));

@@ -29,4 +29,6 @@ TEST_CASE("a malformed position is an error that names the file") {
   test::TemporaryFolder folder;
   test::write_file(folder.path() / "flags.txt", "# examples drawn at model.ckpt-3: 12x\n");
   CHECK_THROWS_WITH(app::read_run_state(folder.path()), Catch::Contains("flags.txt"));
+  test::write_file(folder.path() / "flags.txt", "# examples drawn at model.ckpt-3: -16\n");
+  CHECK_THROWS_WITH(app::read_run_state(folder.path()), Catch::Contains("flags.txt"));
 }

@@ -74,6 +74,27 @@ TEST_CASE("what fails before step 1 deletes nothing") {
   CHECK(fs::exists(folder.path() / "run/model.ckpt-3.index"));
 }
 
+TEST_CASE("a flagfile that a person wrote is foreign, whatever its name") {
+  TemporaryFolder folder;
+  fs::create_directory(folder.path() / "run");
+  write_file(folder.path() / "run/flags.txt", "--batch_size=8\n");
+  const ProcessResult run = quick_run(folder.path() / "run", 1);
+  CHECK(run.exit_code == 1);
+  CHECK(contains(run.err, "flags.txt"));
+  CHECK(read_file(folder.path() / "run/flags.txt") == "--batch_size=8\n");
+}
+
+TEST_CASE("checkpoints without a state file are not trained over by --resume") {
+  TemporaryFolder folder;
+  REQUIRE(quick_run(folder.path() / "run", 3).exit_code == 0);
+  fs::remove(folder.path() / "run/checkpoint");
+  const std::string before = checkpoint_bytes(folder.path() / "run", 2);
+  const ProcessResult run = quick_run(folder.path() / "run", 5, {"--resume"});
+  CHECK(run.exit_code == 1);
+  CHECK(contains(run.err, "model.ckpt-2"));
+  CHECK(checkpoint_bytes(folder.path() / "run", 2) == before);
+}
+
 TEST_CASE("a value that is not supported is told before anything is made") {
   TemporaryFolder folder;
   for (const std::string flag : {"--precision=bf16", "--convolution=winograd2", "--device=gpu"}) {

@@ -6,6 +6,9 @@
 #include <new>
 
 #include "tests/cpu/support.h"
+#include "tests/support.h"
+
+#ifndef TOWERS_SANITIZED
 
 namespace {
 std::atomic<long> allocations{0};
@@ -54,3 +57,5 @@ TEST_CASE("an inference allocates nothing") {
 
 }  // namespace
 }  // namespace towers::cpu::test
+
+#endif

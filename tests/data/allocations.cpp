@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "tests/support.h"
+
 namespace {
 
 std::atomic<std::uint64_t> count{0};
@@ -11,6 +13,7 @@ std::atomic<std::size_t> failing_size{0};
 
 }  // namespace
 
+#ifndef TOWERS_SANITIZED
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++count;
   return bytes != 0 && bytes == failing_size ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
@@ -29,6 +32,7 @@ void operator delete(void* memory, std::size_t) noexcept {
 void operator delete(void* memory, const std::nothrow_t&) noexcept {
   std::free(memory);
 }
+#endif
 
 namespace towers::test {
 

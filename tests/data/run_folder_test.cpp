@@ -33,7 +33,11 @@ const Names kTemporary{"checkpoint.tmp.77", "flags.txt.tmp.1", "model.ckpt-5.ind
 
 struct Folder {
   explicit Folder(const Names& names = {}) {
-    for (const std::string& name : names) test::write_file(path / name, "content");
+    for (const std::string& name : names) test::write_file(path / name, content_of(name));
+  }
+  // A flags.txt without the mark would be somebody's own.
+  static std::string content_of(const std::string& name) {
+    return name == "flags.txt" ? std::string(kFlagsFileMark) + "\n" : "content";
   }
   std::string error(Mode mode) const {
     return test::error_of([&] { RunFolder run(path, mode); });
@@ -169,7 +173,7 @@ TEST_CASE("A link to a folder is used like the folder") {
 TEST_CASE("A second run in the folder is refused with the pid of the first") {
   const Folder folder;
   const RunFolder first(folder.path, Mode::fresh);
-  write_file_atomically(folder.path / "flags.txt", "--seed=1\n");
+  write_file_atomically(folder.path / "flags.txt", Folder::content_of("flags.txt"));
   for (const Mode mode : {Mode::fresh, Mode::overwrite, Mode::resume}) {
     const std::string message = folder.error(mode);
     CHECK(test::contains(message, folder.path.string() + " is in use"));
