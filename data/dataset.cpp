@@ -23,17 +23,17 @@ void check_file(const fs::path& file, const std::string& remedy) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   if (status.type() == fs::file_type::not_found)
-    throw Error(file.string() + " is missing; to have it back, " + remedy);
+    throw Error(file.string() + " is missing; " + remedy);
   if (error) throw Error(file.string() + " cannot be read: " + error.message());
   if (!fs::is_regular_file(status))
-    throw Error(file.string() + " is not a regular file; remove it and " + remedy);
+    throw Error(file.string() + " is not a regular file; " + remedy);
   const std::uintmax_t bytes = fs::file_size(file, error);
   if (error) throw Error(file.string() + " cannot be read: " + error.message());
   if (bytes == kFileBytes) return;
 
   const std::string expected = "; expected " + std::to_string(kFileBytes) + " bytes (" +
                                std::to_string(kRecordsPerFile) + " records of " +
-                               std::to_string(kRecordBytes) + "); delete it and " + remedy;
+                               std::to_string(kRecordBytes) + "); " + remedy;
   if (bytes == 0) throw Error(file.string() + " is empty" + expected);
   std::string found = file.string() + " has " + std::to_string(bytes) + " bytes, ";
   if (bytes % kRecordBytes == 0)
@@ -65,7 +65,7 @@ void check_labels(const fs::path& file, const std::uint8_t* records, const std::
       throw Error(file.string() + ": record " + std::to_string(i) + " (of 0 to " +
                   std::to_string(kRecordsPerFile - 1) + ") has label " + std::to_string(label) +
                   ", expected 0 to " + std::to_string(kClasses - 1) +
-                  "; the file is damaged or not CIFAR-10: delete it and " + remedy);
+                  "; the file is damaged or not CIFAR-10: " + remedy);
   }
 }
 
@@ -80,7 +80,9 @@ Dataset load_cifar10(const fs::path& data_dir, Split split) {
   }
   const fs::path absolute = fs::absolute(folder).lexically_normal();
   const fs::path named = absolute.has_filename() ? absolute : absolute.parent_path();
+  // A set with a gap is not fetched over: the whole folder has to go first.
   const std::string remedy =
+      "delete " + folder.string() + " and " +
       download_hint(named.filename() == kBatchesFolder ? named.parent_path() : data_dir);
   std::vector<fs::path> files;
   if (split == Split::train)

@@ -57,7 +57,10 @@ std::string load_error(const fs::path& data_dir, Split split = Split::train) {
 struct Folder {
   Folder() { make_batches(batches); }
   std::string file(const std::string& name) const { return (batches / name).string(); }
-  std::string download() const { return "run `towers download --data_dir=" + dir.string() + "`"; }
+  std::string download() const {
+    return "delete " + batches.string() + " and run `towers download --data_dir=" + dir.string() +
+           "`";
+  }
 
   test::TemporaryFolder temporary;
   fs::path dir = temporary.path() / "data";
@@ -188,7 +191,7 @@ TEST_CASE("Misplaced data are refused before a download, absent ones are not") {
 TEST_CASE("A batch that is missing is named") {
   const Folder folder;
   fs::remove(folder.batches / "data_batch_4.bin");
-  const std::string error = folder.file("data_batch_4.bin") + " is missing; to have it back, ";
+  const std::string error = folder.file("data_batch_4.bin") + " is missing; ";
   CHECK(load_error(folder.dir) == error + folder.download());
   CHECK(load_error(folder.batches) == error + folder.download());
   CHECK_NOTHROW(load_cifar10(folder.dir, Split::test));
@@ -200,7 +203,7 @@ TEST_CASE("A file of another length is named with its length and the expected on
   const Folder folder;
   const std::string name = "data_batch_2.bin", file = folder.file(name);
   const std::string expected =
-      "; expected 30730000 bytes (10000 records of 3073); delete it and " + folder.download();
+      "; expected 30730000 bytes (10000 records of 3073); " + folder.download();
   std::string found;
   std::uintmax_t bytes = 0;
   SECTION("empty") {
@@ -233,7 +236,7 @@ TEST_CASE("A label out of range is named with file, record and value") {
       load_error(folder.dir) ==
       folder.file("data_batch_3.bin") +
           ": record 4321 (of 0 to 9999) has label 10, expected 0 to 9; the file is damaged or not "
-          "CIFAR-10: delete it and " +
+          "CIFAR-10: " +
           folder.download());
   set_byte(folder.batches / "test_batch.bin", 9999ull * kRecordBytes, 255);
   CHECK_THAT(load_error(folder.dir, Split::test),
@@ -250,8 +253,7 @@ TEST_CASE("What is no plain file is refused before it is opened") {
   SECTION("a pipe, whose opening would wait for ever") {
     REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
   }
-  CHECK(load_error(folder.dir) ==
-        file.string() + " is not a regular file; remove it and " + folder.download());
+  CHECK(load_error(folder.dir) == file.string() + " is not a regular file; " + folder.download());
 }
 
 TEST_CASE("What may not be read says so") {
