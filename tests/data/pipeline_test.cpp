@@ -19,6 +19,7 @@
 #include "core/order.h"
 #include "core/philox.h"
 #include "tests/data/allocations.h"
+#include "tests/support.h"
 #include "tests/data/without_rights.h"
 
 namespace towers::data {
