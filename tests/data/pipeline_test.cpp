@@ -19,8 +19,8 @@
 #include "core/order.h"
 #include "core/philox.h"
 #include "tests/data/allocations.h"
-#include "tests/support.h"
 #include "tests/data/without_rights.h"
+#include "tests/support.h"
 
 namespace towers::data {
 namespace {
