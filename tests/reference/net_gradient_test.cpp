@@ -102,7 +102,7 @@ TEST_CASE("forced decisions decide, and what they contradict is told") {
   const Pass pass = forward_backward(net, variables, batch, &decisions);
   CHECK(pass.outputs[local3] == std::vector<double>(7, 0.0));
   CHECK(pass.contradiction > 0.1);
-  const Variable& biases = VariableLayout(net).find("local3/biases");
+  const Variable biases = VariableLayout(net).find("local3/biases");
   for (std::size_t i = 0; i < biases.size; ++i) CHECK(pass.gradients[biases.offset + i] == 0);
 }
 
