@@ -26,6 +26,16 @@ inline Channel pipe_channel() {
   return {ends[0], ends[1]};
 }
 
+// A bare root folder may have no pseudo-terminals.
+inline bool terminals_exist() {
+  Channel channel;
+  if (::openpty(&channel.outer, &channel.inner, nullptr, nullptr, nullptr) != 0) return false;
+  ::close(channel.outer);
+  ::close(channel.inner);
+  return true;
+}
+constexpr const char* kNoTerminals = "no pseudo-terminals here; is /dev/pts mounted?";
+
 // A terminal of 40 columns, as xterm would be.
 inline Channel terminal_channel() {
   Channel channel;

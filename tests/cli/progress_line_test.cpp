@@ -5,6 +5,7 @@
 
 #include "cli/console.h"
 #include "tests/cli/child.h"
+#include "tests/support.h"
 
 using namespace towers::cli;
 using namespace towers::test;
@@ -37,6 +38,7 @@ TEST_CASE("in a pipe progress is a plain line for every tenth") {
 }
 
 TEST_CASE("on a terminal progress is one line, rewritten") {
+  if (!terminals_exist()) return skip(kNoTerminals);
   const auto outcome = run_child(terminal_channel(), STDERR_FILENO, report);
   CHECK(outcome.text.starts_with("1 of 1000"));
   CHECK(outcome.text.ends_with(erase + "1000 of 1000\r\n"));
@@ -46,6 +48,7 @@ TEST_CASE("on a terminal progress is one line, rewritten") {
 }
 
 TEST_CASE("a terminal that cannot rewrite gets plain lines") {
+  if (!terminals_exist()) return skip(kNoTerminals);
   const auto outcome = run_child(terminal_channel(), STDERR_FILENO, [] {
     ::setenv("TERM", "dumb", 1);
     ProgressLine progress;
@@ -57,6 +60,7 @@ TEST_CASE("a terminal that cannot rewrite gets plain lines") {
 }
 
 TEST_CASE("other lines go above a progress line") {
+  if (!terminals_exist()) return skip(kNoTerminals);
   const auto outcome = run_child(terminal_channel(), STDERR_FILENO, [] {
     ::setenv("TERM", "xterm", 1);
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -73,6 +77,7 @@ TEST_CASE("other lines go above a progress line") {
 }
 
 TEST_CASE("a line longer than the terminal is cut where a character ends") {
+  if (!terminals_exist()) return skip(kNoTerminals);
   const auto outcome = run_child(terminal_channel(), STDERR_FILENO, [] {
     ::setenv("TERM", "xterm", 1);
     ProgressLine progress;
