@@ -1,0 +1,25 @@
+#pragma once
+// Sums over the GPUs of this process, by NCCL, which is loaded when two or more GPUs are used.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cuda/runtime.h"
+
+namespace towers::cuda {
+
+class AllReduce {
+ public:
+  virtual ~AllReduce() = default;
+  // receive[r][i] = sum over ranks of send[rank][i], enqueued on streams[r]; one entry per rank.
+  virtual void sum(std::span<const float* const> send, std::span<float* const> receive,
+                   std::size_t count, std::span<Stream* const> streams) = 0;
+};
+
+// One rank per device (CUDA ordinals, all different). Throws Error naming the library, the version
+// wanted, where it was looked for and what to install.
+std::unique_ptr<AllReduce> make_all_reduce(const std::vector<int>& devices);
+
+}  // namespace towers::cuda

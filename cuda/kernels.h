@@ -1,0 +1,85 @@
+#pragma once
+// Every kernel of our own, as functions that enqueue on a stream and return. Pointers are device
+// memory; tensors are contiguous, float32, NHWC: [image][height][width][channels]. All sums run in
+// an order fixed by the shapes alone, so results repeat. NaN and infinity are passed on, never
+// swallowed. The arithmetic lives in *_math.h headers that plain compilers read too.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/net.h"
+#include "cuda/runtime.h"
+#include "cuda/update_math.h"
+
+namespace towers::cuda {
+
+// SAME padding as core/net.h.
+struct WindowShape {  // of a convolution or a max pooling
+  int batch = 0;
+  Extent input, output;
+  int size = 0;  // of the square window
+  int stride = 1;
+  int pad_top = 0, pad_left = 0;
+};
+
+// ---- Filters: our HWIO [kernel][kernel][inputs][outputs] and cuDNN's KRSC
+// [outputs][kernel][kernel][inputs].
+void hwio_to_krsc(Stream& stream, int kernel, int inputs, int outputs, const float* hwio,
+                  float* krsc);
+void krsc_to_hwio(Stream& stream, int kernel, int inputs, int outputs, const float* krsc,
+                  float* hwio);
+
+// ---- Direct convolution, of any shape: where cuDNN has no engine, and --convolution=direct.
+// weights: HWIO. output = convolution(input) + biases, then relu where asked.
+void direct_convolution(Stream& stream, const WindowShape& shape, const float* input,
+                        const float* weights, const float* biases, bool relu, float* output);
+void direct_convolution_input_gradient(Stream& stream, const WindowShape& shape,
+                                       const float* d_output, const float* weights, float* d_input);
+void direct_convolution_weight_gradient(Stream& stream, const WindowShape& shape,
+                                        const float* input, const float* d_output,
+                                        float* d_weights);
+
+// ---- Elementwise and reductions.
+// values[row][channel] += biases[channel], then relu where asked; in place.
+void add_biases(Stream& stream, std::size_t rows, int channels, const float* biases, bool relu,
+                float* values);
+// d[i] is kept where output[i] > 0 or is NaN, else 0: the gradient before the relu, in place.
+void relu_backward(Stream& stream, std::size_t count, const float* output, float* d);
+// out[channel] = sum over rows of values[row][channel]. scratch: column_sums_scratch(...) floats.
+std::size_t column_sums_scratch(std::size_t rows, int channels);
+void column_sums(Stream& stream, std::size_t rows, int channels, const float* values, float* out,
+                 float* scratch);
+
+// ---- Max pooling. winners: one byte per output value, the position in the window (row * size +
+// column) of the first largest value; NaN wins. Windows up to 15 x 15.
+void max_pool(Stream& stream, const WindowShape& shape, const float* input, float* output,
+              std::uint8_t* winners);
+// d_input is written whole. relu_output: null, or the pool's input, the output of a relu whose
+// gradient is applied to d_input as well.
+void max_pool_backward(Stream& stream, const WindowShape& shape, const float* d_output,
+                       const std::uint8_t* winners, const float* relu_output, float* d_input);
+
+// ---- Local response normalization over `pixels` pixels of `channels` channels.
+void local_response_norm(Stream& stream, const LocalResponseNorm& norm, std::size_t pixels,
+                         int channels, const float* input, float* output);
+// relu_input: `input` is the output of a relu whose gradient is applied to d_input as well.
+void local_response_norm_backward(Stream& stream, const LocalResponseNorm& norm, std::size_t pixels,
+                                  int channels, const float* input, const float* d_output,
+                                  bool relu_input, float* d_input);
+
+// ---- Mean softmax cross-entropy over the batch and its gradient.
+// labels: [batch]; d_logits: [batch][classes] = (softmax - one hot) / batch, or null for the loss
+// alone; losses: [batch], scratch; mean: one float.
+void softmax_loss(Stream& stream, int batch, int classes, const float* logits,
+                  const std::int32_t* labels, float* d_logits, float* losses, float* mean);
+
+// ---- The flat buffer (cuda/update_math.h has Piece, UpdateArguments and the trouble keys).
+// sum = tower_gradient (first) or sum + tower_gradient; a value of tower_gradient that is not
+// finite is recorded for `tower` in *trouble.
+void accumulate_gradients(Stream& stream, const Piece* pieces, int piece_count, bool first,
+                          std::int64_t step, int tower, const float* tower_gradient, float* sum,
+                          std::uint64_t* trouble);
+void update(Stream& stream, const UpdateArguments& arguments);
+
+}  // namespace towers::cuda

@@ -1,0 +1,126 @@
+#pragma once
+// Owners for the CUDA runtime's handles, one stream one owner. Everything that the module calls of
+// the runtime library goes through this file, launch.h and their .cpp, except for the types.
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace towers::cuda {
+
+// Throws Error with the call, what CUDA says and the device in use. Out of memory has words of its
+// own (DeviceMemory).
+void check(cudaError_t status, const char* call);
+#define TOWERS_CUDA(call) ::towers::cuda::check((call), #call)
+
+// Makes `device` (a CUDA ordinal) the current one and restores the former one.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(int device);
+  ~DeviceGuard();
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  int former_ = 0;
+};
+
+class Event;
+
+// A stream that does not synchronise with the default stream.
+class Stream {
+ public:
+  explicit Stream(int device);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  int device() const { return device_; }
+  cudaStream_t get() const { return stream_; }
+  void wait(const Event& event);  // what is enqueued from now on starts after the event
+  void synchronize();             // the host waits
+
+ private:
+  int device_;
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+ public:
+  explicit Event(int device);
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  cudaEvent_t get() const { return event_; }
+  void record(Stream& stream);
+  void synchronize();  // the host waits; at once where nothing was recorded
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+// Zeroed memory of one device, freed in the end: compile allocates, steps do not.
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(int device) : device_(device) {}
+  ~DeviceMemory();
+  DeviceMemory(DeviceMemory&& other) noexcept;
+  DeviceMemory& operator=(DeviceMemory&&) = delete;
+
+  int device() const { return device_; }
+  // Aligned to 256 bytes. Where memory is short, an Error with what was asked for, what is free
+  // and in all, the device, and what to lower.
+  template <class T>
+  std::span<T> allocate(std::size_t count) {
+    return {static_cast<T*>(bytes(count * sizeof(T))), count};
+  }
+
+ private:
+  void* bytes(std::size_t count);
+
+  int device_;
+  struct List;
+  std::unique_ptr<List> list_;
+};
+
+// Zeroed host memory that devices copy from and to without a stop.
+std::shared_ptr<void> allocate_pinned(std::size_t bytes);
+
+// Copies that are enqueued; host memory has to be pinned.
+void copy_to_device(Stream& stream, void* device, const void* host, std::size_t bytes);
+void copy_to_host(Stream& stream, void* host, const void* device, std::size_t bytes);
+void copy_on_device(Stream& stream, void* to, const void* from, std::size_t bytes);
+void fill_zero(Stream& stream, void* device, std::size_t bytes);
+
+template <class T>
+void copy_to_device(Stream& stream, std::span<T> device, std::span<const T> host) {
+  copy_to_device(stream, device.data(), host.data(), host.size_bytes());
+}
+
+// Work recorded once and started as a whole.
+class Graph {
+ public:
+  Graph() = default;
+  ~Graph();
+  Graph(Graph&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
+  Graph& operator=(Graph&& other) noexcept {
+    std::swap(graph_, other.graph_);
+    return *this;
+  }
+
+  // Records what `enqueue` puts on `stream` instead of running it.
+  static Graph capture(Stream& stream, const std::function<void()>& enqueue);
+  void launch(Stream& stream);
+
+ private:
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+}  // namespace towers::cuda
