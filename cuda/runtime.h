@@ -9,13 +9,13 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <utility>
+#include <vector>
 
 namespace towers::cuda {
 
-// Throws Error with the call, what CUDA says and the device in use. Out of memory has words of its
-// own (DeviceMemory).
+// Throws Error with the call, the device in use, what CUDA says and, where it is known, what to do.
+// Out of memory has words of its own (DeviceMemory).
 void check(cudaError_t status, const char* call);
 #define TOWERS_CUDA(call) ::towers::cuda::check((call), #call)
 
@@ -66,12 +66,13 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// Zeroed memory of one device, freed in the end: compile allocates, steps do not.
+// Zeroed memory of one device, freed in the end: compile allocates, steps do not. What uses it has
+// to be done by then: freeing does not wait for streams.
 class DeviceMemory {
  public:
   explicit DeviceMemory(int device) : device_(device) {}
   ~DeviceMemory();
-  DeviceMemory(DeviceMemory&& other) noexcept;
+  DeviceMemory(DeviceMemory&& other) = default;
   DeviceMemory& operator=(DeviceMemory&&) = delete;
 
   int device() const { return device_; }
@@ -86,11 +87,11 @@ class DeviceMemory {
   void* bytes(std::size_t count);
 
   int device_;
-  struct List;
-  std::unique_ptr<List> list_;
+  std::vector<void*> allocations_;
 };
 
-// Zeroed host memory that devices copy from and to without a stop.
+// Zeroed host memory that every device copies from and to without a stop. As with DeviceMemory, the
+// copies have to be done before it goes.
 std::shared_ptr<void> allocate_pinned(std::size_t bytes);
 
 // Copies that are enqueued; host memory has to be pinned.
