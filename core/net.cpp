@@ -19,6 +19,12 @@ Overloaded(F...) -> Overloaded<F...>;
 
 }  // namespace
 
+bool has_relu(const Layer& layer) {
+  if (const auto* convolution = std::get_if<Convolution>(&layer.op)) return convolution->relu;
+  if (const auto* dense = std::get_if<Dense>(&layer.op)) return dense->relu;
+  return false;
+}
+
 Extent output_extent(const Layer& layer, Extent input) {
   return std::visit(Overloaded{
                         [&](const Convolution& c) {

@@ -76,6 +76,9 @@ struct Net {
   std::vector<Layer> layers;  // ends with SoftmaxLoss
 };
 
+// Whether `layer` ends in a relu of its own.
+bool has_relu(const Layer& layer);
+
 // Output extent of `layer` for an input of `input`. SoftmaxLoss passes its input through.
 Extent output_extent(const Layer& layer, Extent input);
 

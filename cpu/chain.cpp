@@ -7,11 +7,6 @@ namespace {
 
 constexpr std::size_t kPieceSize = 8192;
 
-bool has_relu(const Layer& layer) {
-  const auto* convolution = std::get_if<Convolution>(&layer.op);
-  return convolution != nullptr && convolution->relu;
-}
-
 }  // namespace
 
 Chain::Chain(const Net& net, const VariableLayout& layout, std::size_t begin, std::size_t end,

@@ -11,12 +11,6 @@ bool is_spatial(const Layer& layer) {
   return !std::holds_alternative<Dense>(layer.op) && !std::holds_alternative<SoftmaxLoss>(layer.op);
 }
 
-bool has_relu(const Layer& layer) {
-  if (const auto* convolution = std::get_if<Convolution>(&layer.op)) return convolution->relu;
-  if (const auto* dense = std::get_if<Dense>(&layer.op)) return dense->relu;
-  return false;
-}
-
 }  // namespace
 
 Plan::Plan(const Net& net, const VariableLayout& layout, int batch_size, bool training,
