@@ -1,5 +1,7 @@
 #include "core/backend.h"
 
+#include "core/error.h"
+
 namespace towers {
 
 std::string to_string(Precision precision) {
@@ -14,6 +16,14 @@ std::string to_string(Precision precision) {
       return "fp64";
   }
   return "";
+}
+
+void check_labels(const Batch& batch, int classes) {
+  for (int i = 0; i < batch.size; ++i)
+    if (batch.labels[i] < 0 || batch.labels[i] >= classes)
+      throw Error("label " + std::to_string(batch.labels[i]) + " of image " + std::to_string(i) +
+                  " of a batch is not in 0.." + std::to_string(classes - 1) +
+                  "; check the data set");
 }
 
 }  // namespace towers

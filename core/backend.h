@@ -26,6 +26,9 @@ struct Batch {
   int size = 0;
 };
 
+// Throws Error, which names the image, where a label is not in 0 .. classes - 1.
+void check_labels(const Batch& batch, int classes);
+
 struct CompileOptions {
   int batch_size = 128;  // per tower
   Precision precision = Precision::fp32;

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "core/error.h"
-
 namespace towers::cpu {
 namespace {
 
@@ -53,12 +51,7 @@ void CpuTowers::check(std::span<const Batch> batches) const {
   for (const Batch& batch : batches) {
     if (batch.size != batch_size_)
       throw std::invalid_argument("a batch differs from the compiled size");
-    for (int i = 0; i < batch.size; ++i) {
-      if (batch.labels[i] < 0 || batch.labels[i] >= classes_)
-        throw Error("label " + std::to_string(batch.labels[i]) + " of image " + std::to_string(i) +
-                    " of a batch is not in 0.." + std::to_string(classes_ - 1) +
-                    "; check the data set");
-    }
+    check_labels(batch, classes_);
   }
 }
 

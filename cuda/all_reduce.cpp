@@ -1,0 +1,101 @@
+// NCCL, loaded when the first sum over several GPUs is asked for: one GPU does without it.
+
+#include "cuda/all_reduce.h"
+
+#include <dlfcn.h>
+#include <nccl.h>
+
+#include <string>
+
+#include "core/error.h"
+
+namespace towers::cuda {
+namespace {
+
+#define TOWERS_TEXT_OF(x) #x
+#define TOWERS_TEXT(x) TOWERS_TEXT_OF(x)
+constexpr const char* kLibrary = "libnccl.so." TOWERS_TEXT(NCCL_MAJOR);
+constexpr const char* kVersion = TOWERS_TEXT(NCCL_MAJOR) "." TOWERS_TEXT(NCCL_MINOR);
+
+// The functions used, of the library that the system finds. Never unloaded.
+struct Nccl {
+  Nccl() {
+    void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) library = dlopen(TOWERS_NCCL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr)
+      throw Error(std::string("several GPUs need NCCL ") + kVersion + ", and " + kLibrary +
+                  " is neither where the system's loader looks (LD_LIBRARY_PATH) nor at " +
+                  TOWERS_NCCL_LIBRARY +
+                  "; install it (libnccl2 of NVIDIA's repository, or PyPI's nvidia-nccl), or "
+                  "train on one GPU with --num_gpus=1");
+    load(library, "ncclCommInitAll", comm_init_all);
+    load(library, "ncclCommDestroy", comm_destroy);
+    load(library, "ncclAllReduce", all_reduce);
+    load(library, "ncclGroupStart", group_start);
+    load(library, "ncclGroupEnd", group_end);
+    load(library, "ncclGetErrorString", error_string);
+  }
+
+  void check(ncclResult_t result, const char* what) const {
+    if (result != ncclSuccess)
+      throw Error(std::string("NCCL: ") + what + ": " + error_string(result) +
+                  "; NCCL_DEBUG=INFO tells more");
+  }
+
+  decltype(&ncclCommInitAll) comm_init_all = nullptr;
+  decltype(&ncclCommDestroy) comm_destroy = nullptr;
+  decltype(&ncclAllReduce) all_reduce = nullptr;
+  decltype(&ncclGroupStart) group_start = nullptr;
+  decltype(&ncclGroupEnd) group_end = nullptr;
+  decltype(&ncclGetErrorString) error_string = nullptr;
+
+ private:
+  template <class Function>
+  static void load(void* library, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    if (function == nullptr)
+      throw Error(std::string(kLibrary) + " lacks " + name + "; install NCCL " + kVersion +
+                  " or newer");
+  }
+};
+
+const Nccl& nccl() {
+  static const Nccl library;
+  return library;
+}
+
+class NcclAllReduce final : public AllReduce {
+ public:
+  explicit NcclAllReduce(const std::vector<int>& devices)
+      : nccl_(nccl()), communicators_(devices.size()) {
+    nccl_.check(nccl_.comm_init_all(communicators_.data(), static_cast<int>(devices.size()),
+                                    devices.data()),
+                "the GPUs could not be joined");
+  }
+  ~NcclAllReduce() override {
+    for (const ncclComm_t communicator : communicators_) nccl_.comm_destroy(communicator);
+  }
+
+  void sum(std::span<const float* const> send, std::span<float* const> receive, std::size_t count,
+           std::span<Stream* const> streams) override {
+    // One thread speaks for all ranks: without the group the first call would wait for the others.
+    nccl_.check(nccl_.group_start(), "a group could not be started");
+    for (std::size_t r = 0; r < communicators_.size(); ++r)
+      nccl_.check(nccl_.all_reduce(send[r], receive[r], count, ncclFloat32, ncclSum,
+                                   communicators_[r], streams[r]->get()),
+                  "gradients could not be summed");
+    nccl_.check(nccl_.group_end(), "gradients could not be summed");
+  }
+
+ private:
+  const Nccl& nccl_;
+  std::vector<ncclComm_t> communicators_;
+};
+
+}  // namespace
+
+std::unique_ptr<AllReduce> make_all_reduce(const std::vector<int>& devices) {
+  return std::make_unique<NcclAllReduce>(devices);
+}
+
+}  // namespace towers::cuda

@@ -1,0 +1,86 @@
+#include "cuda/backend.h"
+
+#include "core/error.h"
+#include "cuda/devices.h"
+#include "cuda/inference.h"
+#include "cuda/runtime.h"
+#include "cuda/towers.h"
+
+namespace towers::cuda {
+namespace {
+
+void check_net(const Net& net) {
+  if (net.layers.size() < 2) throw Error("a net of no layers but the loss cannot run on a GPU");
+  for (const Layer& layer : net.layers)
+    if (const auto* pool = std::get_if<MaxPool>(&layer.op); pool && pool->size > 15)
+      throw Error("max pooling over " + std::to_string(pool->size) +
+                  " rows is not available on GPUs; the largest window is 15");
+}
+
+void check_precision(Precision precision) {
+  if (precision != Precision::fp32)
+    throw Error("--precision=" + to_string(precision) +
+                " is not available on GPUs yet; use --precision=fp32");
+}
+
+void check_convolution(const std::string& convolution) {
+  if (convolution != "auto" && convolution != "direct")
+    throw UsageError("--convolution=" + convolution +
+                     " is for CPUs; on GPUs there is auto (cuDNN) and direct");
+}
+
+void check_batch_size(int batch_size) {
+  if (batch_size < 1) throw UsageError("--batch_size must be at least 1");
+}
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const BackendOptions& options)
+      : allow_tf32_(options.allow_tf32), devices_(list_devices()) {
+    if (devices_.empty()) throw Error("no CUDA device is visible");
+    description_ = std::to_string(devices_.size()) + (devices_.size() == 1 ? " GPU, " : " GPUs, ") +
+                   devices_.front().description;
+  }
+
+  std::string description() const override { return description_; }
+  const std::vector<Device>& devices() const override { return devices_; }
+  std::shared_ptr<void> allocate(std::size_t bytes) override { return allocate_pinned(bytes); }
+
+  std::unique_ptr<Towers> compile(const Net& net, const CompileOptions& options) override {
+    check_net(net);
+    check_precision(options.precision);
+    check_convolution(options.convolution);
+    check_batch_size(options.batch_size);
+    if (options.device_of_tower.empty()) throw UsageError("--num_gpus must be at least 1");
+    for (const int device : options.device_of_tower) check_device(device);
+    return std::make_unique<CudaTowers>(net, options, allow_tf32_);
+  }
+
+  std::unique_ptr<Inference> compile_inference(const Net& net, int batch_size, Precision precision,
+                                               int device) override {
+    check_net(net);
+    check_precision(precision);
+    check_batch_size(batch_size);
+    check_device(device);
+    return std::make_unique<CudaInference>(net, batch_size, device, allow_tf32_);
+  }
+
+ private:
+  void check_device(int device) const {
+    if (device < 0 || device >= static_cast<int>(devices_.size()))
+      throw Error("there is no device /gpu:" + std::to_string(device) + "; the last one is " +
+                  short_name(devices_.back()));
+  }
+
+  bool allow_tf32_;
+  std::vector<Device> devices_;  // index: CUDA ordinal
+  std::string description_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cuda_backend(const BackendOptions& options) {
+  return std::make_unique<CudaBackend>(options);
+}
+
+}  // namespace towers::cuda

@@ -1,0 +1,103 @@
+// A convolution's three passes, each by cuDNN where it has an engine, else by the direct kernels.
+
+#include "cuda/conv2d.h"
+
+#include <algorithm>
+
+#include "cuda/cudnn_graph.h"
+
+namespace towers::cuda {
+namespace {
+
+using enum ConvolutionTensor;
+
+class Convolution2d final : public Conv2d {
+ public:
+  Convolution2d(const Conv2dSetting& setting, DeviceMemory& memory, Stream& stream)
+      : s_(setting), filter_size_(filter_values(setting.shape)) {
+    if (!s_.direct) {
+      forward_ = CudnnGraph::compile(s_, ConvolutionPass::forward_fused, stream);
+      fused_ = forward_ != nullptr;
+      if (!fused_) forward_ = CudnnGraph::compile(s_, ConvolutionPass::forward, stream);
+      if (s_.training)
+        weight_gradient_ = CudnnGraph::compile(s_, ConvolutionPass::weight_gradient, stream);
+      if (s_.wants_input_gradient)
+        input_gradient_ = CudnnGraph::compile(s_, ConvolutionPass::input_gradient, stream);
+    }
+    if (forward_ || input_gradient_) filter_ = memory.allocate<float>(filter_size_);
+    if (weight_gradient_) d_filter_ = memory.allocate<float>(filter_size_);
+  }
+
+  std::string engine() const override {
+    const int passes =
+        (forward_ != nullptr) + (weight_gradient_ != nullptr) + (input_gradient_ != nullptr);
+    const int wanted = 1 + s_.training + s_.wants_input_gradient;
+    return passes == wanted ? "cuDNN" : passes == 0 ? "direct" : "cuDNN and direct";
+  }
+
+  std::size_t workspace() const override {
+    std::size_t bytes = 0;
+    for (const CudnnGraph* graph : {forward_.get(), weight_gradient_.get(), input_gradient_.get()})
+      if (graph != nullptr) bytes = std::max(bytes, graph->workspace());
+    return bytes;
+  }
+
+  void prepare(Stream& stream, const float* weights) override {
+    const WindowShape& s = s_.shape;
+    if (!filter_.empty())
+      hwio_to_krsc(stream, s.size, s.input.channels, s.output.channels, weights, filter_.data());
+  }
+
+  void forward(Stream& stream, const float* x, const float* weights, const float* b, float* y,
+               void* workspace) override {
+    if (!forward_) return direct_convolution(stream, s_.shape, x, weights, b, s_.relu, y);
+    if (fused_) {
+      forward_->run(stream, {{input, x}, {filter, filter_.data()}, {biases, b}, {output, y}},
+                    workspace);
+      return;
+    }
+    forward_->run(stream, {{input, x}, {filter, filter_.data()}, {output, y}}, workspace);
+    const WindowShape& s = s_.shape;
+    const std::size_t channels = static_cast<std::size_t>(s.output.channels);
+    add_biases(stream, static_cast<std::size_t>(s.batch) * s.output.size() / channels,
+               s.output.channels, b, s_.relu, y);
+  }
+
+  void input_gradient(Stream& stream, const float* dy, const float* weights, float* dx,
+                      void* workspace) override {
+    if (!input_gradient_)
+      return direct_convolution_input_gradient(stream, s_.shape, dy, weights, dx);
+    input_gradient_->run(stream, {{output, dy}, {filter, filter_.data()}, {input, dx}}, workspace);
+  }
+
+  void weight_gradient(Stream& stream, const float* x, const float* dy, float* d_weights,
+                       void* workspace) override {
+    if (!weight_gradient_)
+      return direct_convolution_weight_gradient(stream, s_.shape, x, dy, d_weights);
+    weight_gradient_->run(stream, {{output, dy}, {input, x}, {filter, d_filter_.data()}},
+                          workspace);
+    const WindowShape& s = s_.shape;
+    krsc_to_hwio(stream, s.size, s.input.channels, s.output.channels, d_filter_.data(), d_weights);
+  }
+
+ private:
+  static std::size_t filter_values(const WindowShape& s) {
+    return static_cast<std::size_t>(s.size) * static_cast<std::size_t>(s.size) *
+           static_cast<std::size_t>(s.input.channels) * static_cast<std::size_t>(s.output.channels);
+  }
+
+  Conv2dSetting s_;
+  std::size_t filter_size_;
+  bool fused_ = false;
+  std::unique_ptr<CudnnGraph> forward_, input_gradient_, weight_gradient_;
+  std::span<float> filter_, d_filter_;  // KRSC
+};
+
+}  // namespace
+
+std::unique_ptr<Conv2d> make_conv2d(const Conv2dSetting& setting, DeviceMemory& memory,
+                                    Stream& stream) {
+  return std::make_unique<Convolution2d>(setting, memory, stream);
+}
+
+}  // namespace towers::cuda

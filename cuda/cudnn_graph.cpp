@@ -1,0 +1,284 @@
+#include "cuda/cudnn_graph.h"
+
+#include <cudnn_frontend.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/error.h"
+
+namespace towers::cuda {
+namespace {
+
+namespace fe = cudnn_frontend;
+using Tensors = std::unordered_map<std::int64_t, void*>;
+
+// Above this, an engine is chosen by measuring; below, launches cost more than the arithmetic.
+constexpr double kMeasuredFlop = 1e8;
+constexpr int kTimedRuns = 5;
+constexpr std::int64_t kLargestWorkspace = std::int64_t{256} << 20;
+
+void check_cudnn(cudnnStatus_t status, const char* call) {
+  if (status != CUDNN_STATUS_SUCCESS)
+    throw Error(std::string(call) + ": " + cudnnGetErrorString(status));
+}
+
+// One handle per device, for the life of the process: making one takes tenths of a second, and at
+// exit the driver may be gone before it.
+cudnnHandle_t handle_of(const Stream& stream) {
+  static std::map<int, cudnnHandle_t> handles;
+  cudnnHandle_t& handle = handles[stream.device()];
+  if (handle == nullptr) check_cudnn(cudnnCreate(&handle), "cudnnCreate");
+  check_cudnn(cudnnSetStream(handle, stream.get()), "cudnnSetStream");
+  return handle;
+}
+
+// Dimensions as cuDNN wants them, N C H W, with the strides of NHWC.
+struct Shape {
+  std::int64_t n, c, h, w;
+
+  std::vector<std::int64_t> dimensions() const { return {n, c, h, w}; }
+  std::vector<std::int64_t> strides() const { return {h * w * c, 1, w * c, c}; }
+  std::size_t bytes() const { return static_cast<std::size_t>(n * c * h * w) * sizeof(float); }
+};
+
+struct Shapes {
+  explicit Shapes(const WindowShape& s)
+      : input{s.batch, s.input.channels, s.input.height, s.input.width},
+        filter{s.output.channels, s.input.channels, s.size, s.size},
+        biases{1, s.output.channels, 1, 1},
+        output{s.batch, s.output.channels, s.output.height, s.output.width} {}
+
+  const Shape& of(ConvolutionTensor tensor) const {
+    switch (tensor) {
+      case ConvolutionTensor::input:
+        return input;
+      case ConvolutionTensor::filter:
+        return filter;
+      case ConvolutionTensor::biases:
+        return biases;
+      case ConvolutionTensor::output:
+        break;
+    }
+    return output;
+  }
+  double flop() const {
+    return 2.0 * static_cast<double>(output.n * output.h * output.w) *
+           static_cast<double>(filter.n * filter.c * filter.h * filter.w);
+  }
+
+  Shape input, filter, biases, output;
+};
+
+// Times what is enqueued between start and stop.
+class Stopwatch {
+ public:
+  Stopwatch() {
+    TOWERS_CUDA(cudaEventCreate(&start_));
+    TOWERS_CUDA(cudaEventCreate(&stop_));
+  }
+  ~Stopwatch() {
+    cudaEventDestroy(start_);
+    cudaEventDestroy(stop_);
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  void start(Stream& stream) { TOWERS_CUDA(cudaEventRecord(start_, stream.get())); }
+  float stop(Stream& stream) {  // milliseconds
+    TOWERS_CUDA(cudaEventRecord(stop_, stream.get()));
+    TOWERS_CUDA(cudaEventSynchronize(stop_));
+    float milliseconds = 0;
+    TOWERS_CUDA(cudaEventElapsedTime(&milliseconds, start_, stop_));
+    return milliseconds;
+  }
+
+ private:
+  cudaEvent_t start_ = nullptr, stop_ = nullptr;
+};
+
+std::int64_t id_of(ConvolutionTensor tensor) {
+  return 1 + static_cast<std::int64_t>(tensor);
+}
+
+class TimedGraph final : public CudnnGraph {
+ public:
+  TimedGraph(const Conv2dSetting& setting, ConvolutionPass pass)
+      : setting_(setting), shapes_(setting.shape) {
+    graph_.set_io_data_type(fe::DataType_t::FLOAT)
+        .set_intermediate_data_type(fe::DataType_t::FLOAT)
+        .set_compute_data_type(fe::DataType_t::FLOAT);
+    switch (pass) {
+      case ConvolutionPass::forward_fused:
+      case ConvolutionPass::forward:
+        describe_forward(pass == ConvolutionPass::forward_fused);
+        break;
+      case ConvolutionPass::input_gradient:
+        describe_input_gradient();
+        break;
+      case ConvolutionPass::weight_gradient:
+        describe_weight_gradient();
+        break;
+    }
+  }
+
+  // False where no engine supports the graph.
+  bool choose_engine(Stream& stream) {
+    const cudnnHandle_t handle = handle_of(stream);
+    if (graph_.validate().is_bad() || graph_.build_operation_graph(handle).is_bad() ||
+        graph_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}).is_bad())
+      return false;
+    std::vector<fe::NumericalNote_t> unwanted;
+    if (!setting_.allow_tf32)
+      unwanted = {fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
+                  fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
+    if (setting_.deterministic) unwanted.push_back(fe::NumericalNote_t::NONDETERMINISTIC);
+    if (!unwanted.empty()) graph_.deselect_numeric_notes(unwanted);
+    graph_.deselect_workspace_greater_than(kLargestWorkspace);
+
+    // Deterministic: the first in the heuristics' order, whatever the clocks say today.
+    const bool measure = !setting_.deterministic && shapes_.flop() >= kMeasuredFlop;
+    std::vector<std::int64_t> candidates;
+    for (std::int64_t e = 0; e < graph_.get_execution_plan_count(); ++e) {
+      if (graph_.build_plan_at_index(e).is_bad()) continue;
+      candidates.push_back(e);
+      if (!measure) break;
+    }
+    if (candidates.empty()) return false;
+    engine_ = candidates.size() == 1 ? candidates[0] : fastest(candidates, stream);
+    return engine_ >= 0;
+  }
+
+  std::size_t workspace() const override {
+    return static_cast<std::size_t>(
+        std::max<std::int64_t>(0, graph_.get_workspace_size_plan_at_index(engine_)));
+  }
+
+  void run(Stream& stream, std::initializer_list<std::pair<ConvolutionTensor, const void*>> tensors,
+           void* workspace) override {
+    Tensors map;
+    for (const auto& [tensor, data] : tensors) map[id_of(tensor)] = const_cast<void*>(data);
+    fe::error_t status = graph_.execute_plan_at_index(handle_of(stream), map, workspace, engine_);
+    if (status.is_bad()) throw Error("cuDNN: a convolution failed: " + status.get_message());
+  }
+
+ private:
+  using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
+
+  Tensor tensor(ConvolutionTensor which) {
+    used_.push_back(which);
+    const Shape& shape = shapes_.of(which);
+    return graph_.tensor(fe::graph::Tensor_attributes()
+                             .set_uid(id_of(which))
+                             .set_dim(shape.dimensions())
+                             .set_stride(shape.strides()));
+  }
+
+  void set_result(const Tensor& result, ConvolutionTensor which) {
+    used_.push_back(which);
+    const Shape& shape = shapes_.of(which);
+    result->set_output(true)
+        .set_uid(id_of(which))
+        .set_dim(shape.dimensions())
+        .set_stride(shape.strides());
+  }
+
+  template <class Attributes>
+  Attributes window() const {
+    const WindowShape& s = setting_.shape;
+    const auto after = [&](int input, int output, int before) -> std::int64_t {
+      return std::max(0, (output - 1) * s.stride + s.size - input - before);
+    };
+    return Attributes()
+        .set_pre_padding({s.pad_top, s.pad_left})
+        .set_post_padding({after(s.input.height, s.output.height, s.pad_top),
+                           after(s.input.width, s.output.width, s.pad_left)})
+        .set_stride({s.stride, s.stride})
+        .set_dilation({1, 1});
+  }
+
+  void describe_forward(bool fused) {
+    Tensor y =
+        graph_.conv_fprop(tensor(ConvolutionTensor::input), tensor(ConvolutionTensor::filter),
+                          window<fe::graph::Conv_fprop_attributes>());
+    if (fused) {
+      y = graph_.pointwise(y, tensor(ConvolutionTensor::biases),
+                           fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
+      if (setting_.relu)
+        y = graph_.pointwise(
+            y, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::RELU_FWD));
+    }
+    set_result(y, ConvolutionTensor::output);
+  }
+
+  void describe_input_gradient() {
+    set_result(
+        graph_.conv_dgrad(tensor(ConvolutionTensor::output), tensor(ConvolutionTensor::filter),
+                          window<fe::graph::Conv_dgrad_attributes>()),
+        ConvolutionTensor::input);
+  }
+
+  void describe_weight_gradient() {
+    set_result(
+        graph_.conv_wgrad(tensor(ConvolutionTensor::output), tensor(ConvolutionTensor::input),
+                          window<fe::graph::Conv_wgrad_attributes>()),
+        ConvolutionTensor::filter);
+  }
+
+  // Times every candidate on zeros; -1 where none runs.
+  std::int64_t fastest(const std::vector<std::int64_t>& candidates, Stream& stream) {
+    DeviceMemory memory(stream.device());
+    Tensors tensors;
+    for (const ConvolutionTensor t : used_)
+      tensors[id_of(t)] = memory.allocate<std::byte>(shapes_.of(t).bytes()).data();
+    std::int64_t bytes = 0;
+    for (const std::int64_t e : candidates)
+      bytes = std::max(bytes, graph_.get_workspace_size_plan_at_index(e));
+    void* scratch = memory.allocate<std::byte>(static_cast<std::size_t>(bytes)).data();
+
+    std::int64_t best = -1;
+    float best_time = std::numeric_limits<float>::max();
+    for (const std::int64_t e : candidates) {
+      const float time = time_of(e, tensors, scratch, stream);
+      if (time < best_time) best = e, best_time = time;
+    }
+    return best;
+  }
+
+  // The shortest of a few runs, in milliseconds.
+  float time_of(std::int64_t engine, Tensors& tensors, void* scratch, Stream& stream) {
+    Stopwatch watch;
+    float best = std::numeric_limits<float>::max();
+    for (int r = 0; r <= kTimedRuns; ++r) {
+      watch.start(stream);
+      if (graph_.execute_plan_at_index(handle_of(stream), tensors, scratch, engine).is_bad())
+        return std::numeric_limits<float>::max();
+      const float time = watch.stop(stream);
+      if (r > 0) best = std::min(best, time);  // the first one loads code
+    }
+    return best;
+  }
+
+  Conv2dSetting setting_;
+  Shapes shapes_;
+  fe::graph::Graph graph_;
+  std::vector<ConvolutionTensor> used_;
+  std::int64_t engine_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<CudnnGraph> CudnnGraph::compile(const Conv2dSetting& setting, ConvolutionPass pass,
+                                                Stream& stream) {
+  const DeviceGuard guard(stream.device());
+  auto graph = std::make_unique<TimedGraph>(setting, pass);
+  if (!graph->choose_engine(stream)) return nullptr;
+  return graph;
+}
+
+}  // namespace towers::cuda

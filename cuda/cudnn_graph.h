@@ -1,0 +1,38 @@
+#pragma once
+// One pass of a convolution as an operation graph of cuDNN 9, compiled for one device: all engines
+// that compute it are timed and the fastest one is kept.
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <utility>
+
+#include "cuda/conv2d.h"
+
+namespace towers::cuda {
+
+enum class ConvolutionPass {
+  forward_fused,  // output = relu(convolution(input) + biases), the relu as set
+  forward,        // output = convolution(input)
+  input_gradient,
+  weight_gradient,
+};
+
+// Tensors are NHWC, filters KRSC. These are the names under which run() is told where they are.
+enum class ConvolutionTensor { input, filter, biases, output };
+
+class CudnnGraph {
+ public:
+  // Null where cuDNN has no engine for this pass in this precision.
+  static std::unique_ptr<CudnnGraph> compile(const Conv2dSetting& setting, ConvolutionPass pass,
+                                             Stream& stream);
+  virtual ~CudnnGraph() = default;
+
+  virtual std::size_t workspace() const = 0;  // bytes
+  // Enqueues. `tensors`: device memory of every tensor that the pass reads or writes.
+  virtual void run(Stream& stream,
+                   std::initializer_list<std::pair<ConvolutionTensor, const void*>> tensors,
+                   void* workspace) = 0;
+};
+
+}  // namespace towers::cuda

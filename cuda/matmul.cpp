@@ -1,0 +1,200 @@
+// Dense layers by cuBLASLt, which is column-major: our row-major [rows][columns] is its columns x
+// rows, so output = input * weights becomes output' = weights' * input', without moving anything.
+
+#include "cuda/matmul.h"
+
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "core/error.h"
+#include "cuda/kernels.h"
+
+namespace towers::cuda {
+namespace {
+
+constexpr std::size_t kLargestWorkspace = std::size_t{32} << 20;
+// Views of the flat buffers start at multiples of 16 values.
+constexpr std::uint32_t kAlignment = 64;
+
+void check_cublas(cublasStatus_t status, const char* call) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw Error(std::string(call) + ": " + cublasLtGetStatusString(status));
+}
+#define TOWERS_CUBLAS(call) check_cublas((call), #call)
+
+// One handle per device, for the life of the process.
+cublasLtHandle_t handle_of(const Stream& stream) {
+  static std::map<int, cublasLtHandle_t> handles;
+  cublasLtHandle_t& handle = handles[stream.device()];
+  if (handle == nullptr) TOWERS_CUBLAS(cublasLtCreate(&handle));
+  return handle;
+}
+
+template <class T, cublasStatus_t (*destroy)(T)>
+struct Owner {
+  T value = nullptr;
+  Owner() = default;
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+  ~Owner() {
+    if (value != nullptr) destroy(value);
+  }
+};
+using Description = Owner<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using Layout = Owner<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using Preference = Owner<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+// D = op(A) * op(B), column-major; the epilogue adds or makes a vector of biases.
+class Product {
+ public:
+  struct Matrix {
+    int rows = 0, columns = 0;  // as stored
+    bool transposed = false;
+  };
+
+  // False where cuBLASLt has no algorithm for it.
+  bool compile(const Matrix& a, const Matrix& b, int rows, int columns, cublasLtEpilogue_t epilogue,
+               bool allow_tf32, const Stream& stream) {
+    TOWERS_CUBLAS(cublasLtMatmulDescCreate(
+        &description_.value,
+        allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC, CUDA_R_32F));
+    set(CUBLASLT_MATMUL_DESC_TRANSA, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    has_biases_ = epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+    make_layout(a_, a.rows, a.columns);
+    make_layout(b_, b.rows, b.columns);
+    make_layout(d_, rows, columns);
+
+    Preference preference;
+    TOWERS_CUBLAS(cublasLtMatmulPreferenceCreate(&preference.value));
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {
+      TOWERS_CUBLAS(
+          cublasLtMatmulPreferenceSetAttribute(preference.value, which, &value, sizeof value));
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kLargestWorkspace);
+    for (const auto which :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+      prefer(which, kAlignment);
+    int found = 0;
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle_of(stream), description_.value, a_.value, b_.value,
+                                       d_.value, d_.value, preference.value, 1, &choice_, &found);
+    return status == CUBLAS_STATUS_SUCCESS && found > 0 && choice_.state == CUBLAS_STATUS_SUCCESS;
+  }
+
+  std::size_t workspace() const { return choice_.workspaceSize; }
+
+  // biases: read or written by the epilogue; null without one.
+  void run(Stream& stream, const float* a, const float* b, float* d, const float* biases,
+           void* workspace) {
+    if (has_biases_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, biases);
+    const float one = 1, zero = 0;
+    const DeviceGuard guard(stream.device());
+    TOWERS_CUBLAS(cublasLtMatmul(handle_of(stream), description_.value, &one, a, a_.value, b,
+                                 b_.value, &zero, d, d_.value, d, d_.value, &choice_.algo,
+                                 workspace, choice_.workspaceSize, stream.get()));
+  }
+
+ private:
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t which, T value) {
+    TOWERS_CUBLAS(cublasLtMatmulDescSetAttribute(description_.value, which, &value, sizeof value));
+  }
+  static void make_layout(Layout& layout, int rows, int columns) {
+    TOWERS_CUBLAS(cublasLtMatrixLayoutCreate(&layout.value, CUDA_R_32F,
+                                             static_cast<std::uint64_t>(rows),
+                                             static_cast<std::uint64_t>(columns), rows));
+  }
+
+  Description description_;
+  Layout a_, b_, d_;
+  cublasLtMatmulHeuristicResult_t choice_{};
+  bool has_biases_ = false;
+};
+
+// A product with an epilogue where cuBLASLt has one for the shape, else without it.
+struct FusedProduct {
+  std::unique_ptr<Product> product;
+  bool fused = false;
+
+  FusedProduct() = default;
+  FusedProduct(const Product::Matrix& a, const Product::Matrix& b, int rows, int columns,
+               cublasLtEpilogue_t epilogue, bool allow_tf32, const Stream& stream) {
+    for (const bool fuse : {true, false}) {
+      product = std::make_unique<Product>();
+      fused = fuse && epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+      if (product->compile(a, b, rows, columns, fuse ? epilogue : CUBLASLT_EPILOGUE_DEFAULT,
+                           allow_tf32, stream))
+        return;
+    }
+    throw Error("cuBLASLt has no algorithm for a product of " + std::to_string(rows) + " x " +
+                std::to_string(columns) + " values in float32 on this GPU");
+  }
+};
+
+class DenseProducts final : public Matmul {
+ public:
+  DenseProducts(const MatmulSetting& setting, const Stream& stream) : s_(setting) {
+    const DeviceGuard guard(stream.device());
+    const auto compile = [&](const Product::Matrix& a, const Product::Matrix& b, int rows,
+                             int columns, cublasLtEpilogue_t epilogue) {
+      return FusedProduct(a, b, rows, columns, epilogue, s_.allow_tf32, stream);
+    };
+    const int batch = s_.batch, in = s_.inputs, out = s_.outputs;
+    forward_ = compile({out, in}, {in, batch}, out, batch,
+                       s_.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS);
+    if (s_.training)
+      weight_gradient_ =
+          compile({out, batch}, {in, batch, true}, out, in, CUBLASLT_EPILOGUE_BGRADA);
+    if (s_.wants_input_gradient)
+      input_gradient_ =
+          compile({out, in, true}, {out, batch}, in, batch, CUBLASLT_EPILOGUE_DEFAULT);
+  }
+
+  std::size_t workspace() const override {
+    std::size_t bytes = 0;
+    for (const FusedProduct* p : {&forward_, &weight_gradient_, &input_gradient_})
+      if (p->product) bytes = std::max(bytes, p->product->workspace());
+    if (s_.training) bytes = std::max(bytes, sums_scratch() * sizeof(float));
+    return bytes;
+  }
+
+  void forward(Stream& stream, const float* input, const float* weights, const float* biases,
+               float* output, void* workspace) override {
+    forward_.product->run(stream, weights, input, output, biases, workspace);
+    if (!forward_.fused) add_biases(stream, rows(), s_.outputs, biases, s_.relu, output);
+  }
+
+  void input_gradient(Stream& stream, const float* d_output, const float* weights, float* d_input,
+                      void* workspace) override {
+    input_gradient_.product->run(stream, weights, d_output, d_input, nullptr, workspace);
+  }
+
+  void weight_gradient(Stream& stream, const float* input, const float* d_output, float* d_weights,
+                       float* d_biases, void* workspace) override {
+    weight_gradient_.product->run(stream, d_output, input, d_weights, d_biases, workspace);
+    if (!weight_gradient_.fused)
+      column_sums(stream, rows(), s_.outputs, d_output, d_biases, static_cast<float*>(workspace));
+  }
+
+ private:
+  std::size_t rows() const { return static_cast<std::size_t>(s_.batch); }
+  std::size_t sums_scratch() const { return column_sums_scratch(rows(), s_.outputs); }
+
+  MatmulSetting s_;
+  FusedProduct forward_, weight_gradient_, input_gradient_;
+};
+
+}  // namespace
+
+std::unique_ptr<Matmul> make_matmul(const MatmulSetting& setting, DeviceMemory& /*memory*/,
+                                    Stream& stream) {
+  return std::make_unique<DenseProducts>(setting, stream);
+}
+
+}  // namespace towers::cuda

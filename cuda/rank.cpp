@@ -1,0 +1,154 @@
+#include "cuda/rank.h"
+
+#include "cuda/kernels.h"
+
+namespace towers::cuda {
+
+Rank::Rank(const Net& net, const VariableLayout& layout, const std::vector<Piece>& pieces,
+           const RankOptions& options)
+    : options_(options),
+      image_size_(net.input.size()),
+      compute_(options.device),
+      copies_(options.device),
+      reduction_(options.device),
+      reduced_(options.device),
+      memory_(options.device),
+      slots_{Slot(options.device), Slot(options.device)} {
+  const std::size_t size = layout.size();
+  variables = memory_.allocate<float>(size);
+  averages = memory_.allocate<float>(size);
+  mean = memory_.allocate<float>(size);
+  own = memory_.allocate<float>(size);
+  sum = options.ranks > 1 ? memory_.allocate<float>(size) : own;
+  const bool one = options.towers.size() == 1;
+  tower_gradients_ = one ? own : memory_.allocate<float>(size);
+
+  pieces_ = memory_.allocate<Piece>(pieces.size());
+  squares_ = memory_.allocate<float>(pieces.size());
+  cross_entropies_ = memory_.allocate<float>(options.towers.size());
+  cross_entropy_ = one ? cross_entropies_.data() : memory_.allocate<float>(1).data();
+  trouble_ = memory_.allocate<std::uint64_t>(1);
+  copy_to_device(compute_, pieces_, std::span<const Piece>(pieces));
+  const std::uint64_t none = kNoTrouble;
+  copy_to_device(compute_, trouble_, std::span<const std::uint64_t>(&none, 1));
+
+  plan_ = std::make_unique<Plan>(
+      net, layout, options.plan,
+      PlanMemory{variables.data(), tower_gradients_.data(), cross_entropy_}, compute_);
+  for (std::size_t b = 0; b < buckets().size(); ++b)
+    bucket_ready_.push_back(std::make_unique<Event>(options.device));
+
+  const std::size_t batch = static_cast<std::size_t>(options.plan.batch_size);
+  for (Slot& slot : slots_) {
+    slot.images = memory_.allocate<float>(batch * image_size_);
+    slot.labels = memory_.allocate<std::int32_t>(batch);
+  }
+  capture();
+}
+
+void Rank::enqueue_part(const Slot& slot, std::size_t part) {
+  if (part == 0) plan_->forward(compute_, slot.images.data());
+  plan_->backward(compute_, slot.images.data(), slot.labels.data(), part);
+}
+
+void Rank::capture() {
+  // Once for real, on zeros: libraries may load code at the first call, which capturing forbids.
+  for (std::size_t part = 0; part < buckets().size(); ++part) enqueue_part(slots_[0], part);
+  compute_.synchronize();
+  for (Slot& slot : slots_)
+    for (std::size_t part = 0; part < buckets().size(); ++part)
+      slot.parts.push_back(Graph::capture(compute_, [&] { enqueue_part(slot, part); }));
+}
+
+void Rank::copy_in(Slot& slot, const Batch& batch) {
+  copies_.wait(slot.consumed);
+  const std::size_t size = static_cast<std::size_t>(batch.size);
+  copy_to_device(copies_, slot.images.data(), batch.images, size * image_size_ * sizeof(float));
+  copy_to_device(copies_, slot.labels.data(), batch.labels, size * sizeof(std::int32_t));
+  slot.copied.record(copies_);
+  compute_.wait(slot.copied);
+}
+
+void Rank::compute_gradients(std::size_t index, const Batch& batch, std::int64_t step) {
+  const bool one = options_.towers.size() == 1, last = index + 1 == options_.towers.size();
+  last_slot_ = next_slot_;
+  next_slot_ = 1 - next_slot_;
+  Slot& slot = slots_[last_slot_];
+  copy_in(slot, batch);
+  for (std::size_t part = 0; part < slot.parts.size(); ++part) {
+    slot.parts[part].launch(compute_);
+    if (one) bucket_ready_[part]->record(compute_);
+  }
+  slot.consumed.record(compute_);
+  if (one) return;
+
+  copy_on_device(compute_, &cross_entropies_[index], cross_entropy_, sizeof(float));
+  accumulate_gradients(compute_, pieces_.data(), static_cast<int>(pieces_.size()), index == 0, step,
+                       options_.towers[index], tower_gradients_.data(), own.data(),
+                       trouble_.data());
+  if (last)
+    for (const auto& ready : bucket_ready_) ready->record(compute_);
+}
+
+void Rank::wait_for_bucket(std::size_t bucket) {
+  reduction_.wait(*bucket_ready_[bucket]);
+}
+
+void Rank::finish_reduction() {
+  reduced_.record(reduction_);
+  compute_.wait(reduced_);
+}
+
+void Rank::apply_gradients(float learning_rate, float average_decay, std::int64_t step) {
+  UpdateArguments a;
+  a.pieces = pieces_.data();
+  a.piece_count = static_cast<int>(pieces_.size());
+  a.step = step;
+  a.gradient = sum.data();
+  a.gradient_scale = 1.0f / static_cast<float>(options_.all_towers);
+  a.own_gradient = options_.towers.size() == 1 ? own.data() : nullptr;
+  a.own_tower = options_.towers[0];
+  a.cross_entropies = cross_entropies_.data();
+  a.tower_count = static_cast<int>(options_.towers.size());
+  a.first_tower = options_.towers[0];
+  // Placement goes round the devices, so a rank's towers are evenly apart.
+  a.tower_stride = options_.towers.size() > 1 ? options_.towers[1] - options_.towers[0] : 1;
+  a.learning_rate = learning_rate;
+  a.average_weight = 1.0f - average_decay;
+  a.mean = mean.data();
+  a.variables = variables.data();
+  a.averages = averages.data();
+  a.squares = squares_.data();
+  a.trouble = trouble_.data();
+  update(compute_, a);
+}
+
+void Rank::wait_for_copies() {
+  slots_[last_slot_].copied.synchronize();
+}
+
+RankReport Rank::report() {
+  RankReport report;
+  report.cross_entropies.resize(cross_entropies_.size());
+  report.squares.resize(squares_.size());
+  copy_to_host(compute_, &report.trouble, trouble_.data(), sizeof report.trouble);
+  copy_to_host(compute_, report.cross_entropies.data(), cross_entropies_.data(),
+               cross_entropies_.size_bytes());
+  copy_to_host(compute_, report.squares.data(), squares_.data(), squares_.size_bytes());
+  compute_.synchronize();
+  return report;
+}
+
+void Rank::read(std::span<const float> device, std::span<float> out) {
+  copy_to_host(compute_, out.data(), device.data(), device.size_bytes());
+  compute_.synchronize();
+}
+
+void Rank::write_variables(std::span<const float> new_variables,
+                           std::span<const float> new_averages) {
+  copy_to_device(compute_, variables, new_variables);
+  copy_to_device(compute_, averages, new_averages);
+  compute_.synchronize();
+}
+
+}  // namespace towers::cuda

@@ -1,0 +1,93 @@
+#pragma once
+// One GPU's share of a training run: a replica of the variables and the towers placed there, which
+// run one after the other and are summed here before anything crosses to other GPUs.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/backend.h"
+#include "core/variables.h"
+#include "cuda/plan.h"
+#include "cuda/runtime.h"
+#include "cuda/update_math.h"
+
+namespace towers::cuda {
+
+struct RankOptions {
+  PlanOptions plan;
+  int device = 0;           // CUDA ordinal
+  std::vector<int> towers;  // of the run, ascending
+  int ranks = 1, all_towers = 1;
+};
+
+// What a step left behind, in host memory.
+struct RankReport {
+  std::uint64_t trouble = kNoTrouble;
+  std::vector<float> cross_entropies;  // of the rank's towers
+  std::vector<float> squares;          // of each piece, of the variables before the update
+};
+
+class Rank {
+ public:
+  Rank(const Net& net, const VariableLayout& layout, const std::vector<Piece>& pieces,
+       const RankOptions& options);
+
+  const std::vector<int>& towers() const { return options_.towers; }
+  Stream& compute() { return compute_; }
+  Stream& reduction() { return reduction_; }
+  const std::vector<Bucket>& buckets() const { return plan_->buckets(); }
+
+  // Enqueues one tower's copies and passes; `index` counts this rank's towers, in order.
+  void compute_gradients(std::size_t index, const Batch& batch, std::int64_t step);
+  // Lets the reduction stream wait for a bucket of this rank's sum, of the step enqueued last.
+  void wait_for_bucket(std::size_t bucket);
+  // Lets the compute stream wait for all that the reduction stream has been given.
+  void finish_reduction();
+  void apply_gradients(float learning_rate, float average_decay, std::int64_t step);
+  // The host waits until the batches of the step enqueued last have been read.
+  void wait_for_copies();
+
+  // These wait for the compute stream.
+  RankReport report();
+  void read(std::span<const float> device, std::span<float> out);
+  void write_variables(std::span<const float> variables, std::span<const float> averages);
+
+  // Device memory, flat. own: sum over this rank's towers. sum: over all towers, which is `own`
+  // itself where this is the only rank. mean: with weight decay, written by apply_gradients.
+  std::span<float> variables, averages, own, sum, mean;
+  Plan& plan() { return *plan_; }
+
+ private:
+  // Host batches arrive in two slots in turn, so that one is copied while the other is computed on.
+  struct Slot {
+    explicit Slot(int device) : copied(device), consumed(device) {}
+    std::span<float> images;
+    std::span<std::int32_t> labels;
+    Event copied, consumed;
+    std::vector<Graph> parts;
+  };
+
+  void enqueue_part(const Slot& slot, std::size_t part);
+  void copy_in(Slot& slot, const Batch& batch);
+  void capture();
+
+  RankOptions options_;
+  std::size_t image_size_;
+  Stream compute_, copies_, reduction_;
+  Event reduced_;
+  std::vector<std::unique_ptr<Event>> bucket_ready_;
+  DeviceMemory memory_;
+  std::span<Piece> pieces_;
+  std::span<float> tower_gradients_;  // `own` where there is one tower
+  std::span<float> cross_entropies_, squares_;
+  float* cross_entropy_ = nullptr;  // of the tower under way
+  std::span<std::uint64_t> trouble_;
+  std::unique_ptr<Plan> plan_;
+  std::array<Slot, 2> slots_;
+  std::size_t next_slot_ = 0, last_slot_ = 0;
+};
+
+}  // namespace towers::cuda

@@ -1,0 +1,229 @@
+#include "cuda/towers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+#include "core/error.h"
+
+namespace towers::cuda {
+
+CudaTowers::CudaTowers(const Net& net, const CompileOptions& options, bool allow_tf32)
+    : layout_(net),
+      batch_size_(options.batch_size),
+      classes_(net.classes),
+      tower_count_(static_cast<int>(options.device_of_tower.size())) {
+  cut_into_pieces();
+  std::vector<int> devices;  // in the order of their first tower
+  std::map<int, std::vector<int>> towers_of;
+  for (int t = 0; t < tower_count_; ++t) {
+    const int device = options.device_of_tower[static_cast<std::size_t>(t)];
+    if (towers_of[device].empty()) devices.push_back(device);
+    towers_of[device].push_back(t);
+  }
+  for (const int device : devices) {
+    RankOptions rank;
+    rank.plan = {batch_size_, allow_tf32, options.deterministic, options.convolution == "direct"};
+    rank.device = device;
+    rank.towers = towers_of[device];
+    rank.ranks = static_cast<int>(devices.size());
+    rank.all_towers = tower_count_;
+    if (rank.towers.back() == tower_count_ - 1) last_rank_ = ranks_.size();
+    ranks_.push_back(std::make_unique<Rank>(net, layout_, pieces_, rank));
+  }
+  if (devices.size() > 1) all_reduce_ = make_all_reduce(devices);
+
+  std::size_t decayed = 0;
+  for (const Variable& v : layout_.variables()) decayed += v.weight_decay != 0;
+  report_.towers.resize(options.device_of_tower.size());
+  for (Losses& losses : report_.towers) losses.weight_losses.resize(decayed);
+}
+
+// Work that is under way reads the ranks' memory.
+CudaTowers::~CudaTowers() {
+  for (const auto& rank : ranks_) {
+    try {
+      rank->reduction().synchronize();
+      rank->compute().synchronize();
+    } catch (const Error&) {
+      // A device that failed has been reported by the call that met it.
+    }
+  }
+}
+
+void CudaTowers::cut_into_pieces() {
+  for (std::size_t v = 0; v < layout_.variables().size(); ++v) {
+    const Variable& variable = layout_.variables()[v];
+    for (std::size_t at = 0; at < variable.size; at += kPieceSize)
+      pieces_.push_back(
+          {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(variable.offset + at),
+           static_cast<std::uint32_t>(std::min<std::size_t>(kPieceSize, variable.size - at)),
+           static_cast<float>(variable.weight_decay)});
+  }
+}
+
+void CudaTowers::check(std::span<const Batch> batches) const {
+  if (batches.size() != report_.towers.size())
+    throw std::invalid_argument("compute_gradients needs one batch per tower");
+  for (const Batch& batch : batches) {
+    if (batch.size != batch_size_)
+      throw std::invalid_argument("a batch differs from the compiled size");
+    check_labels(batch, classes_);
+  }
+}
+
+void CudaTowers::compute_gradients(std::span<const Batch> batches, bool keep_activations) {
+  if (report_.non_finite) return;
+  check(batches);
+  keep_activations_ = keep_activations;
+  applied_ = false;
+  for (const auto& rank : ranks_) {
+    const DeviceGuard guard(rank->compute().device());
+    for (std::size_t i = 0; i < rank->towers().size(); ++i)
+      rank->compute_gradients(i, batches[static_cast<std::size_t>(rank->towers()[i])], steps_);
+  }
+}
+
+void CudaTowers::average_gradients() {
+  if (report_.non_finite || !all_reduce_) return;
+  const std::vector<Bucket>& buckets = first().buckets();
+  std::vector<const float*> send;
+  std::vector<float*> receive;
+  std::vector<Stream*> streams;
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    send.clear(), receive.clear(), streams.clear();
+    for (const auto& rank : ranks_) {
+      rank->wait_for_bucket(b);
+      send.push_back(rank->own.data() + buckets[b].begin);
+      receive.push_back(rank->sum.data() + buckets[b].begin);
+      streams.push_back(&rank->reduction());
+    }
+    all_reduce_->sum(send, receive, buckets[b].end - buckets[b].begin, streams);
+  }
+  for (const auto& rank : ranks_) rank->finish_reduction();
+}
+
+void CudaTowers::apply_gradients(float learning_rate, float average_decay) {
+  if (report_.non_finite) return;
+  for (const auto& rank : ranks_) rank->apply_gradients(learning_rate, average_decay, steps_);
+  ++steps_;
+  applied_ = true;
+  for (const auto& rank : ranks_) rank->wait_for_copies();
+}
+
+const StepReport& CudaTowers::report() {
+  if (report_.non_finite) return report_;
+  std::vector<RankReport> reports;
+  std::uint64_t trouble = kNoTrouble;
+  for (const auto& rank : ranks_) {
+    reports.push_back(rank->report());
+    trouble = std::min(trouble, reports.back().trouble);
+  }
+  fill_losses(reports);
+  if (!applied_) return report_;
+  if (trouble != kNoTrouble) report_.non_finite = name(trouble);
+  for (std::size_t t = 0; t < report_.towers.size() && !report_.non_finite; ++t)
+    if (!std::isfinite(report_.towers[t].total))
+      report_.non_finite = NonFinite{static_cast<int>(t), "", steps_ - 1};
+  return report_;
+}
+
+// Sums of squares of each variable, as they were when the losses were computed.
+std::vector<double> CudaTowers::squares_of_variables(const RankReport& report) {
+  std::vector<double> squares(layout_.variables().size());
+  if (applied_) {
+    for (std::size_t p = 0; p < pieces_.size(); ++p)
+      squares[pieces_[p].variable] += double{report.squares[p]};
+    return squares;
+  }
+  std::vector<float> values(layout_.size());
+  read_variables(values);
+  for (std::size_t v = 0; v < squares.size(); ++v)
+    for (const float value : view(std::span<const float>(values), layout_.variables()[v]))
+      squares[v] += double{value} * double{value};
+  return squares;
+}
+
+void CudaTowers::fill_losses(const std::vector<RankReport>& reports) {
+  const std::vector<double> squares = squares_of_variables(reports.front());
+  std::vector<float> weight_losses;
+  double weight_loss = 0;
+  for (std::size_t v = 0; v < squares.size(); ++v) {
+    const double decay = layout_.variables()[v].weight_decay;
+    if (decay == 0) continue;
+    weight_losses.push_back(static_cast<float>(decay * squares[v] / 2));
+    weight_loss += decay * squares[v] / 2;
+  }
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    const std::vector<int>& towers = ranks_[r]->towers();
+    for (std::size_t i = 0; i < towers.size(); ++i) {
+      Losses& losses = report_.towers[static_cast<std::size_t>(towers[i])];
+      losses.cross_entropy = reports[r].cross_entropies[i];
+      losses.weight_losses = weight_losses;
+      losses.total = static_cast<float>(double{losses.cross_entropy} + weight_loss);
+    }
+  }
+}
+
+NonFinite CudaTowers::name(std::uint64_t trouble) const {
+  const TroubleFields fields = trouble_fields(trouble);
+  const std::string& variable = layout_.variables()[static_cast<std::size_t>(fields.variable)].name;
+  switch (fields.trouble) {
+    case Trouble::tower_gradient:
+      return {fields.tower, "gradient of " + variable, fields.step};
+    // The sum of finite gradients may overflow: no tower's fault then.
+    case Trouble::gradient:
+      return {-1, "gradient of " + variable, fields.step};
+    case Trouble::average:
+      return {-1, variable + "/ExponentialMovingAverage", fields.step};
+    case Trouble::loss:
+      return {fields.tower, "", fields.step};
+    case Trouble::old_value:
+    case Trouble::new_value:
+      break;
+  }
+  return {-1, variable, fields.step};
+}
+
+void CudaTowers::read_variables(std::span<float> out) {
+  first().read(first().variables, out);
+}
+
+void CudaTowers::read_moving_averages(std::span<float> out) {
+  first().read(first().averages, out);
+}
+
+void CudaTowers::read_gradients(std::span<float> out) {
+  if (applied_) return first().read(first().mean, out);
+  // The update has not added the weight decay yet.
+  std::vector<float> values(layout_.size());
+  first().read(first().variables, values);
+  first().read(first().sum, out);
+  for (const Variable& v : layout_.variables())
+    for (std::size_t i = v.offset; i < v.offset + v.size; ++i)
+      out[i] = out[i] / static_cast<float>(tower_count_) +
+               static_cast<float>(v.weight_decay) * values[i];
+}
+
+void CudaTowers::write_variables(std::span<const float> variables,
+                                 std::span<const float> moving_averages) {
+  std::vector<float> values(layout_.size()), averages(layout_.size());  // zeros between variables
+  for (const Variable& v : layout_.variables()) {
+    std::copy_n(variables.data() + v.offset, v.size, values.data() + v.offset);
+    std::copy_n(moving_averages.data() + v.offset, v.size, averages.data() + v.offset);
+  }
+  for (const auto& rank : ranks_) rank->write_variables(values, averages);
+}
+
+std::span<const float> CudaTowers::activations(const std::string& layer) {
+  const std::span<const float> device = ranks_[last_rank_]->plan().activations(layer);
+  if (!keep_activations_ || device.empty())
+    throw std::invalid_argument("no activations were kept of layer " + layer);
+  std::vector<float>& host = kept_[layer];
+  host.resize(device.size());
+  ranks_[last_rank_]->read(device, host);
+  return host;
+}
+
+}  // namespace towers::cuda

@@ -1,0 +1,56 @@
+#pragma once
+// Training on GPUs: one rank per GPU in use, towers over ranks, gradients summed over ranks.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/backend.h"
+#include "core/variables.h"
+#include "cuda/all_reduce.h"
+#include "cuda/rank.h"
+
+namespace towers::cuda {
+
+class CudaTowers final : public Towers {
+ public:
+  CudaTowers(const Net& net, const CompileOptions& options, bool allow_tf32);
+  ~CudaTowers() override;
+
+  void compute_gradients(std::span<const Batch> batches, bool keep_activations) override;
+  void average_gradients() override;
+  void apply_gradients(float learning_rate, float average_decay) override;
+  const StepReport& report() override;
+  bool diverged() override { return report_.non_finite.has_value(); }
+  void read_variables(std::span<float> out) override;
+  void read_moving_averages(std::span<float> out) override;
+  void read_gradients(std::span<float> out) override;
+  void write_variables(std::span<const float> variables,
+                       std::span<const float> moving_averages) override;
+  std::span<const float> activations(const std::string& layer) override;
+
+ private:
+  void check(std::span<const Batch> batches) const;
+  void cut_into_pieces();
+  std::vector<double> squares_of_variables(const RankReport& report);
+  void fill_losses(const std::vector<RankReport>& reports);
+  NonFinite name(std::uint64_t trouble) const;
+  Rank& first() { return *ranks_.front(); }
+
+  VariableLayout layout_;
+  int batch_size_, classes_, tower_count_;
+  std::vector<Piece> pieces_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::size_t last_rank_ = 0;                       // of the last tower
+  std::unique_ptr<AllReduce> all_reduce_;           // of two or more ranks
+  std::map<std::string, std::vector<float>> kept_;  // activations that were asked for
+  StepReport report_;
+  std::int64_t steps_ = 0;  // enqueued in full
+  bool applied_ = false;    // since compute_gradients
+  bool keep_activations_ = false;
+};
+
+}  // namespace towers::cuda
