@@ -7,12 +7,6 @@
 
 namespace towers::reference {
 
-bool has_relu(const Layer& layer) {
-  if (const auto* c = std::get_if<Convolution>(&layer.op)) return c->relu;
-  if (const auto* d = std::get_if<Dense>(&layer.op)) return d->relu;
-  return false;
-}
-
 void allocate(const Net& net, std::size_t size, Pass& pass) {
   const std::vector<Extent> extents = output_extents(net);
   pass.outputs.resize(extents.size());

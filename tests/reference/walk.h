@@ -10,8 +10,6 @@
 
 namespace towers::reference {
 
-bool has_relu(const Layer& layer);
-
 // Room for every layer's outputs and decisions.
 void allocate(const Net& net, std::size_t size, Pass& pass);
 
