@@ -11,17 +11,9 @@
 #include "core/net.h"
 #include "cuda/runtime.h"
 #include "cuda/update_math.h"
+#include "cuda/window.h"
 
 namespace towers::cuda {
-
-// SAME padding as core/net.h.
-struct WindowShape {  // of a convolution or a max pooling
-  int batch = 0;
-  Extent input, output;
-  int size = 0;  // of the square window
-  int stride = 1;
-  int pad_top = 0, pad_left = 0;
-};
 
 // ---- Filters: our HWIO [kernel][kernel][inputs][outputs] and cuDNN's KRSC
 // [outputs][kernel][kernel][inputs].
@@ -53,10 +45,12 @@ void column_sums(Stream& stream, std::size_t rows, int channels, const float* va
 
 // ---- Max pooling. winners: one byte per output value, the position in the window (row * size +
 // column) of the first largest value; NaN wins. Windows up to 15 x 15.
+// relu_input: the input is the output of a relu, and a maximum of zero gets no winner, so that
+// max_pool_backward applies the relu's gradient as well without reading the relu's output.
 void max_pool(Stream& stream, const WindowShape& shape, const float* input, float* output,
-              std::uint8_t* winners);
+              std::uint8_t* winners, bool relu_input = false);
 // d_input is written whole. relu_output: null, or the pool's input, the output of a relu whose
-// gradient is applied to d_input as well.
+// gradient is applied to d_input as well (not needed where max_pool was told of the relu).
 void max_pool_backward(Stream& stream, const WindowShape& shape, const float* d_output,
                        const std::uint8_t* winners, const float* relu_output, float* d_input);
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "core/host_device.h"
 
@@ -72,5 +73,68 @@ struct UpdateArguments {
   float* squares = nullptr;          // [piece_count]: sum of squares of the variables before
   std::uint64_t* trouble = nullptr;  // nothing is written once it holds a key of an earlier step
 };
+
+// The largest magnitudes met, as bits: those of infinities and NaN are above kLargestFinite.
+inline constexpr std::uint32_t kLargestFinite = 0x7f7fffff;
+TOWERS_HD inline void note(float value, std::uint32_t& largest) {
+  std::uint32_t bits;
+#ifdef __CUDA_ARCH__
+  bits = __float_as_uint(value);
+#else
+  static_assert(sizeof bits == sizeof value);
+  std::memcpy(&bits, &value, sizeof bits);
+#endif
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  largest = magnitude > largest ? magnitude : largest;
+}
+TOWERS_HD inline bool is_finite(float value) {
+  std::uint32_t largest = 0;
+  note(value, largest);
+  return largest <= kLargestFinite;
+}
+
+struct UpdateSeen {
+  std::uint32_t old_value = 0, tower_gradient = 0, gradient = 0, new_value = 0, average = 0;
+  float squares = 0;  // sum of squares of the old values
+};
+
+struct Updated {
+  float mean, variable, average;
+};
+
+TOWERS_HD inline Updated update_value(const UpdateArguments& arguments, float weight_decay,
+                                      float gradient, float variable, float average,
+                                      UpdateSeen& seen) {
+  Updated updated;
+  updated.mean = gradient * arguments.gradient_scale + weight_decay * variable;
+  updated.variable = variable - arguments.learning_rate * updated.mean;
+  updated.average = average - arguments.average_weight * (average - updated.variable);
+  note(variable, seen.old_value);
+  note(updated.mean, seen.gradient);
+  note(updated.variable, seen.new_value);
+  note(updated.average, seen.average);
+  seen.squares += variable * variable;
+  return updated;
+}
+
+// The key of the first cause in what a thread has seen of a piece, or kNoTrouble.
+TOWERS_HD inline std::uint64_t trouble_of(const UpdateArguments& arguments, int variable,
+                                          const UpdateSeen& seen) {
+  const auto key = [&](Trouble trouble, int tower) {
+    return trouble_key(arguments.step, trouble, variable, tower);
+  };
+  if (seen.old_value > kLargestFinite) return key(Trouble::old_value, 0);
+  if (seen.tower_gradient > kLargestFinite)
+    return key(Trouble::tower_gradient, arguments.own_tower);
+  if (seen.gradient > kLargestFinite) return key(Trouble::gradient, 0);
+  if (seen.new_value > kLargestFinite) return key(Trouble::new_value, 0);
+  if (seen.average > kLargestFinite) return key(Trouble::average, 0);
+  return kNoTrouble;
+}
+
+// Whether an earlier step went wrong: then the variables stay as that one left them.
+TOWERS_HD constexpr bool is_stopped(std::uint64_t trouble, std::int64_t step) {
+  return trouble_fields(trouble).step < step;
+}
 
 }  // namespace towers::cuda

@@ -1,0 +1,59 @@
+#include <stdexcept>
+
+#include "cuda/grid.h"
+#include "cuda/kernels.h"
+#include "cuda/launch.h"
+#include "cuda/max_pool_math.h"
+
+namespace towers::cuda {
+namespace {
+
+template <int N, int kSize>
+__global__ void __launch_bounds__(kBlockThreads)
+    max_pool_kernel(WindowShape shape, bool relu_input, const float* input, float* output,
+                    std::uint8_t* winners) {
+  max_pool_item<N, kSize>(shape, static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y),
+                          static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x), relu_input,
+                          input, output, winners);
+}
+
+template <int N, int kSize, int kStride>
+__global__ void __launch_bounds__(kBlockThreads)
+    max_pool_backward_kernel(WindowShape shape, const float* d_output, const std::uint8_t* winners,
+                             const float* relu_output, float* d_input) {
+  max_pool_backward_item<N, kSize, kStride>(shape,
+                                            static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y),
+                                            static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x),
+                                            d_output, winners, relu_output, d_input);
+}
+
+Grid pool_grid(const WindowShape& shape, const Extent& extent, int lanes) {
+  if (shape.size > kLargestPoolSize)
+    throw std::invalid_argument("max pooling takes windows up to 15 x 15");
+  return row_grid(to_size(shape.batch) * to_size(extent.height),
+                  to_size(extent.width) * to_size(extent.channels / lanes));
+}
+
+}  // namespace
+
+void max_pool(Stream& stream, const WindowShape& shape, const float* input, float* output,
+              std::uint8_t* winners, bool relu_input) {
+  const bool fours = in_fours(shape.input.channels, input, output, winners);
+  const Grid grid = pool_grid(shape, shape.output, fours ? 4 : 1);
+  const auto kernel = !fours            ? max_pool_kernel<1, 0>
+                      : shape.size == 3 ? max_pool_kernel<4, 3>
+                                        : max_pool_kernel<4, 0>;
+  launch(kernel, grid.blocks, grid.threads, stream, shape, relu_input, input, output, winners);
+}
+
+void max_pool_backward(Stream& stream, const WindowShape& shape, const float* d_output,
+                       const std::uint8_t* winners, const float* relu_output, float* d_input) {
+  const bool fours = in_fours(shape.input.channels, d_output, winners, relu_output, d_input);
+  const Grid grid = pool_grid(shape, shape.input, fours ? 4 : 1);
+  const auto kernel = !fours                                 ? max_pool_backward_kernel<1, 0, 0>
+                      : shape.size == 3 && shape.stride == 2 ? max_pool_backward_kernel<4, 3, 2>
+                                                             : max_pool_backward_kernel<4, 0, 0>;
+  launch(kernel, grid.blocks, grid.threads, stream, shape, d_output, winners, relu_output, d_input);
+}
+
+}  // namespace towers::cuda

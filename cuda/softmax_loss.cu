@@ -1,0 +1,79 @@
+#include "cuda/grid.h"
+#include "cuda/kernels.h"
+#include "cuda/launch.h"
+#include "cuda/softmax_math.h"
+
+namespace towers::cuda {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int kThreads = static_cast<int>(kBlockThreads);
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+// Mean of losses[0 .. batch - 1], by one block: each thread sums every 256th, then halves are
+// added.
+__device__ void write_mean(int batch, const float* losses, float* mean) {
+  __shared__ double sums[kThreads];
+  const int thread = static_cast<int>(threadIdx.x);
+  double sum = 0;
+  for (int i = thread; i < batch; i += kThreads) sum += static_cast<double>(losses[i]);
+  sums[thread] = sum;
+  for (int half = kThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (thread < half) sums[thread] += sums[thread + half];
+  }
+  if (thread == 0) *mean = static_cast<float>(sums[0] / batch);
+}
+
+// `lanes` threads an image. A grid of one block writes the mean too.
+__global__ void __launch_bounds__(kThreads)
+    softmax_kernel(int batch, int classes, int lanes, const float* logits,
+                   const std::int32_t* labels, float* d_logits, float* losses, float* mean) {
+  const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int image = thread / lanes, lane = thread % lanes;
+  // A thread beyond the last image goes along with that, so that no warp lacks a lane.
+  const int here = image < batch ? image : batch - 1;
+  const float* const row =
+      logits + static_cast<std::size_t>(here) * static_cast<std::size_t>(classes);
+  float largest = largest_logit(row, classes, lane, lanes);
+  for (int offset = lanes / 2; offset > 0; offset /= 2)
+    largest = larger(largest, __shfl_xor_sync(kAllLanes, largest, offset));
+  double sum = sum_of_exponentials(row, classes, lane, lanes, largest);
+  for (int offset = lanes / 2; offset > 0; offset /= 2)
+    sum += __shfl_xor_sync(kAllLanes, sum, offset);
+  if (image < batch) {
+    if (lane == 0) losses[image] = cross_entropy(row, labels[image], largest, sum);
+    if (d_logits != nullptr)
+      softmax_gradient(
+          row, classes, lane, lanes, labels[image], largest, sum, batch,
+          d_logits + static_cast<std::size_t>(image) * static_cast<std::size_t>(classes));
+  }
+  if (gridDim.x == 1) {
+    __syncthreads();
+    write_mean(batch, losses, mean);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    mean_kernel(int batch, const float* losses, float* mean) {
+  write_mean(batch, losses, mean);
+}
+
+}  // namespace
+
+void softmax_loss(Stream& stream, int batch, int classes, const float* logits,
+                  const std::int32_t* labels, float* d_logits, float* losses, float* mean) {
+  // One block as far as it goes, since a second kernel would take longer than the first; beyond it
+  // about four classes a thread.
+  int lanes = 1;
+  if (batch <= kThreads)
+    while (lanes < kWarp && 2 * lanes <= classes && 2 * lanes * batch <= kThreads) lanes *= 2;
+  else
+    while (lanes < kWarp && 4 * lanes < classes) lanes *= 2;
+  const Grid grid = flat_grid(to_size(batch) * to_size(lanes));
+  launch(softmax_kernel, grid.blocks, grid.threads, stream, batch, classes, lanes, logits, labels,
+         d_logits, losses, mean);
+  if (grid.blocks.x > 1) launch(mean_kernel, dim3(1), dim3(kThreads), stream, batch, losses, mean);
+}
+
+}  // namespace towers::cuda
