@@ -90,23 +90,30 @@ std::int64_t train_loop(TrainingRun& run, StepClock& clock) {
     clock.lap(Phase::compute);
     towers.average_gradients();
     towers.apply_gradients(rate, moving_average_decay(run.schedule(), step + 1));
-    clock.lap(Phase::averaging);
     for (std::size_t t = 0; t < batches.size(); ++t) run.pipeline().release();
-    if (towers.diverged()) stop_diverged(run);
-    clock.step_done(run.examples_per_step());
-
-    if (due(step, options.display_every)) display(run, step, clock);
-    if (summarize)
-      try_events(
-          [&] { summaries.write(run.events(), step, towers, towers.report().towers, rate); });
-    clock.lap(Phase::summaries);
-    if (due(step, options.eval_every) && step > 0) evaluate(run, step);
-    clock.lap(Phase::evaluation);
+    clock.lap(Phase::averaging);
 
     const bool out_of_time = options.max_seconds > 0 && clock.seconds() >= options.max_seconds;
     const bool last = step + 1 >= options.max_steps || out_of_time ||
                       SignalGuard::received() != 0 || cli::stdout_closed();
-    if (last || due(step, options.checkpoint_every)) run.save(step);
+    const bool show = due(step, options.display_every);
+    const bool test = due(step, options.eval_every) && step > 0;
+    const bool save = last || due(step, options.checkpoint_every);
+    // A device may be steps behind the host: nothing is shown, tested or saved before it has said
+    // that all is well.
+    if (show || summarize || test || save) towers.report();
+    clock.lap(Phase::compute);
+    if (towers.diverged()) stop_diverged(run);
+    clock.step_done(run.examples_per_step());
+
+    if (show) display(run, step, clock);
+    if (summarize)
+      try_events(
+          [&] { summaries.write(run.events(), step, towers, towers.report().towers, rate); });
+    clock.lap(Phase::summaries);
+    if (test) evaluate(run, step);
+    clock.lap(Phase::evaluation);
+    if (save) run.save(step);
     clock.lap(Phase::saving);
     if (last) return step;
   }
