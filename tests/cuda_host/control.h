@@ -1,0 +1,28 @@
+#pragma once
+// What tests set and ask of the stand-in GPUs.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace towers::cuda_host {
+
+struct Settings {
+  int devices = 1;                            // 0 to 8
+  std::size_t memory = std::size_t{1} << 30;  // bytes of each
+  std::uint64_t seed = 0;                     // of the order in which things happen
+};
+
+// New devices, without memory in use, streams or errors. What is left of the former ones is lost.
+void start(const Settings& settings);
+
+// Runs what is still enqueued, then tells all that was wrong since `start`: illegal accesses, wrong
+// frees, copies from memory that was gone, and what has not been freed or destroyed. Empty:
+// nothing.
+std::vector<std::string> finish();
+
+// Copies from and to host memory that is not pinned since `start`; each stops the host.
+int pageable_copies();
+
+}  // namespace towers::cuda_host
