@@ -48,7 +48,7 @@ void column_sums(Stream& stream, std::size_t rows, int channels, const float* va
 // relu_input: the input is the output of a relu, and a maximum of zero gets no winner, so that
 // max_pool_backward applies the relu's gradient as well without reading the relu's output.
 void max_pool(Stream& stream, const WindowShape& shape, const float* input, float* output,
-              std::uint8_t* winners, bool relu_input = false);
+              std::uint8_t* winners, bool relu_input);
 // d_input is written whole. relu_output: null, or the pool's input, the output of a relu whose
 // gradient is applied to d_input as well (not needed where max_pool was told of the relu).
 void max_pool_backward(Stream& stream, const WindowShape& shape, const float* d_output,

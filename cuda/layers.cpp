@@ -109,7 +109,7 @@ class MaxPoolLayer final : public LayerPlan {
                                                    s_.output.size())) {}
 
   void forward(Stream& stream, const float* input) override {
-    max_pool(stream, shape_, input, s_.output_values, winners_.data());
+    max_pool(stream, shape_, input, s_.output_values, winners_.data(), s_.relu_input);
   }
   void input_gradient(Stream& stream, const float* input) override {
     max_pool_backward(stream, shape_, s_.d_output, winners_.data(), s_.relu_input ? input : nullptr,
