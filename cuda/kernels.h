@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/net.h"
+#include "cuda/distort_math.h"
 #include "cuda/runtime.h"
 #include "cuda/update_math.h"
 #include "cuda/window.h"
@@ -49,10 +50,9 @@ void column_sums(Stream& stream, std::size_t rows, int channels, const float* va
 // max_pool_backward applies the relu's gradient as well without reading the relu's output.
 void max_pool(Stream& stream, const WindowShape& shape, const float* input, float* output,
               std::uint8_t* winners, bool relu_input);
-// d_input is written whole. relu_output: null, or the pool's input, the output of a relu whose
-// gradient is applied to d_input as well (not needed where max_pool was told of the relu).
+// d_input is written whole.
 void max_pool_backward(Stream& stream, const WindowShape& shape, const float* d_output,
-                       const std::uint8_t* winners, const float* relu_output, float* d_input);
+                       const std::uint8_t* winners, float* d_input);
 
 // ---- Local response normalization over `pixels` pixels of `channels` channels.
 void local_response_norm(Stream& stream, const LocalResponseNorm& norm, std::size_t pixels,
@@ -67,6 +67,15 @@ void local_response_norm_backward(Stream& stream, const LocalResponseNorm& norm,
 // alone; losses: [batch], scratch; mean: one float.
 void softmax_loss(Stream& stream, int batch, int classes, const float* logits,
                   const std::int32_t* labels, float* d_logits, float* losses, float* mean);
+
+// ---- The input, from records in device memory: images [batch][24][24][3], labels [batch].
+// Positions first_position ... of the endless stream, as data/pipeline.h gives them: equal in crop
+// and flip, the values within 1e-5.
+void training_batch(Stream& stream, const TrainingSet& set, std::uint64_t first_position, int batch,
+                    float* images, std::int32_t* labels);
+// Records first ... of [..][kRecordBytes], central crop, standardized.
+void evaluation_batch(Stream& stream, const std::uint8_t* records, std::uint64_t first, int batch,
+                      float* images, std::int32_t* labels);
 
 // ---- The flat buffer (cuda/update_math.h has Piece, UpdateArguments and the trouble keys).
 // sum = tower_gradient (first) or sum + tower_gradient; a value of tower_gradient that is not

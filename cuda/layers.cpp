@@ -111,9 +111,8 @@ class MaxPoolLayer final : public LayerPlan {
   void forward(Stream& stream, const float* input) override {
     max_pool(stream, shape_, input, s_.output_values, winners_.data(), s_.relu_input);
   }
-  void input_gradient(Stream& stream, const float* input) override {
-    max_pool_backward(stream, shape_, s_.d_output, winners_.data(), s_.relu_input ? input : nullptr,
-                      s_.d_input);
+  void input_gradient(Stream& stream, const float*) override {
+    max_pool_backward(stream, shape_, s_.d_output, winners_.data(), s_.d_input);
   }
 
  private:

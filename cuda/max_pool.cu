@@ -20,11 +20,10 @@ __global__ void __launch_bounds__(kBlockThreads)
 template <int N, int kSize, int kStride>
 __global__ void __launch_bounds__(kBlockThreads)
     max_pool_backward_kernel(WindowShape shape, const float* d_output, const std::uint8_t* winners,
-                             const float* relu_output, float* d_input) {
-  max_pool_backward_item<N, kSize, kStride>(shape,
-                                            static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y),
-                                            static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x),
-                                            d_output, winners, relu_output, d_input);
+                             float* d_input) {
+  max_pool_backward_item<N, kSize, kStride>(
+      shape, static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y),
+      static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x), d_output, winners, d_input);
 }
 
 Grid pool_grid(const WindowShape& shape, const Extent& extent, int lanes) {
@@ -47,13 +46,13 @@ void max_pool(Stream& stream, const WindowShape& shape, const float* input, floa
 }
 
 void max_pool_backward(Stream& stream, const WindowShape& shape, const float* d_output,
-                       const std::uint8_t* winners, const float* relu_output, float* d_input) {
-  const bool fours = in_fours(shape.input.channels, d_output, winners, relu_output, d_input);
+                       const std::uint8_t* winners, float* d_input) {
+  const bool fours = in_fours(shape.input.channels, d_output, winners, d_input);
   const Grid grid = pool_grid(shape, shape.input, fours ? 4 : 1);
   const auto kernel = !fours                                 ? max_pool_backward_kernel<1, 0, 0>
                       : shape.size == 3 && shape.stride == 2 ? max_pool_backward_kernel<4, 3, 2>
                                                              : max_pool_backward_kernel<4, 0, 0>;
-  launch(kernel, grid.blocks, grid.threads, stream, shape, d_output, winners, relu_output, d_input);
+  launch(kernel, grid.blocks, grid.threads, stream, shape, d_output, winners, d_input);
 }
 
 }  // namespace towers::cuda

@@ -166,17 +166,11 @@ TOWERS_HD inline Lanes<float, N> sum_of_won(const WindowShape& s, const PoolPlac
 template <int N, int kSize, int kStride>
 TOWERS_HD inline void max_pool_backward_item(const WindowShape& s, int row, int item,
                                              const float* d_output, const std::uint8_t* winners,
-                                             const float* relu_output, float* d_input) {
+                                             float* d_input) {
   PoolPlace place;
   if (!find_place<N>(s.batch, s.input, row, item, place)) return;
-  const std::size_t to = pool_index(s.input, place.image, place.y, place.x, place.c);
-  Lanes<float, N> value = filled<N>(1.0f);
-  if (relu_output != nullptr) value = load<N>(relu_output + to);
-  Lanes<float, N> sum = sum_of_won<N, kSize, kStride>(s, place, d_output, winners);
-  TOWERS_UNROLL
-  for (int i = 0; i < N; ++i)
-    if (value.at[i] <= 0) sum.at[i] = 0;
-  store(d_input + to, sum);
+  store(d_input + pool_index(s.input, place.image, place.y, place.x, place.c),
+        sum_of_won<N, kSize, kStride>(s, place, d_output, winners));
 }
 
 }  // namespace towers::cuda

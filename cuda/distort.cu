@@ -1,0 +1,71 @@
+#include "cuda/distort_math.h"
+#include "cuda/kernels.h"
+#include "cuda/lanes.h"
+#include "cuda/launch.h"
+
+namespace towers::cuda {
+namespace {
+
+// A block's part: the image and label of one record.
+__device__ void write_example(const std::uint8_t* record, const Distortion& distortion,
+                              float* image, std::int32_t* label) {
+  __shared__ std::uint64_t sums[kDistortThreads];
+  __shared__ Affine affine;
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread == 0) *label = record[0];
+  std::uint8_t bytes[kDistortTurns];
+  TOWERS_UNROLL
+  for (int turn = 0; turn < kDistortTurns; ++turn)
+    bytes[turn] = source_byte(record, distortion, turn * kDistortThreads + thread);
+  std::uint64_t sum = 0;
+  TOWERS_UNROLL
+  for (int turn = 0; turn < kDistortTurns; ++turn) sum += sum_word(bytes[turn]);
+  sums[thread] = sum;
+  // Halves are added, down to one word of each channel: all counts are multiples of three.
+  for (int count = kDistortThreads / 2; count >= 3; count /= 2) {
+    __syncthreads();
+    if (thread < count) sums[thread] += sums[thread + count];
+  }
+  __syncthreads();
+  if (thread == 0)  // alone, for double precision is slow on many GPUs
+    affine = standardizing_affine(channel_sums(sums), distortion.contrast);
+  __syncthreads();
+  TOWERS_UNROLL
+  for (int turn = 0; turn < kDistortTurns; ++turn)
+    image[turn * kDistortThreads + thread] = distorted(bytes[turn], affine, thread % 3);
+}
+
+__device__ float* image_of_block(float* images) {
+  return images + std::size_t{blockIdx.x} * (3 * kCropPixels);
+}
+
+__global__ void __launch_bounds__(kDistortThreads)
+    training_batch_kernel(TrainingSet set, std::uint64_t first_position, float* images,
+                          std::int32_t* labels) {
+  const std::uint64_t position = first_position + blockIdx.x;
+  write_example(record_at(set.records, example_at(set, position)),
+                draw_distortion(set.seed, position), image_of_block(images), labels + blockIdx.x);
+}
+
+__global__ void __launch_bounds__(kDistortThreads)
+    evaluation_batch_kernel(const std::uint8_t* records, std::uint64_t first, float* images,
+                            std::int32_t* labels) {
+  write_example(record_at(records, first + blockIdx.x), Distortion{}, image_of_block(images),
+                labels + blockIdx.x);
+}
+
+}  // namespace
+
+void training_batch(Stream& stream, const TrainingSet& set, std::uint64_t first_position, int batch,
+                    float* images, std::int32_t* labels) {
+  launch(training_batch_kernel, dim3(static_cast<unsigned>(batch)), dim3(kDistortThreads), stream,
+         set, first_position, images, labels);
+}
+
+void evaluation_batch(Stream& stream, const std::uint8_t* records, std::uint64_t first, int batch,
+                      float* images, std::int32_t* labels) {
+  launch(evaluation_batch_kernel, dim3(static_cast<unsigned>(batch)), dim3(kDistortThreads), stream,
+         records, first, images, labels);
+}
+
+}  // namespace towers::cuda
