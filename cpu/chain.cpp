@@ -7,6 +7,17 @@ namespace {
 
 constexpr std::size_t kPieceSize = 8192;
 
+// In calls of at most `longest_run` images.
+template <class Call>
+void for_each_call(int longest_run, const Run& whole, Call call) {
+  for (int image = 0; image < whole.count; image += longest_run)
+    call({whole.first + image, std::min(longest_run, whole.count - image), whole.worker});
+}
+
+void copy_images(ConstView from, View to, const Extent& extent, int count) {
+  for (int image = 0; image < count; ++image) copy_image(from.of(image), to.of(image), extent);
+}
+
 }  // namespace
 
 Chain::Chain(const Net& net, const VariableLayout& layout, std::size_t begin, std::size_t end,
@@ -54,21 +65,47 @@ Chain::Chain(const Net& net, const VariableLayout& layout, std::size_t begin, st
       link.layer =
           make_local_response_norm(std::get<LocalResponseNorm>(layer.op), in, layer_setting);
     }
-    const Layout in_layout = link.layer->input_layout();
-    if (l > begin || !in_layout.is_contiguous())
-      link.in = make_tensor(in_layout, setting_.training && link.layer->keeps_input());
-    const Layout gradient_layout = link.layer->output_gradient_layout();
-    if (setting_.training && (l + 1 < end || !gradient_layout.is_contiguous()))
-      link.d_out = make_tensor(gradient_layout, false);
+    longest_run_ = std::max(longest_run_, link.layer->longest_run());
+    if (l == begin || link.layer->longest_run() > 1 || sections_.back().longest_run > 1)
+      sections_.push_back({l - begin, l - begin, link.layer->longest_run()});
+    ++sections_.back().end;
     links_.push_back(std::move(link));
   }
+  for (std::size_t l = 0; l < links_.size(); ++l) lay_out(l);
 }
 
-Chain::Tensor Chain::make_tensor(const Layout& layout, bool whole_batch) const {
+// Where a layer's input and its output's gradient lie.
+void Chain::lay_out(std::size_t l) {
+  Link& link = links_[l];
+  // What passes from layer to layer within a section is one image.
+  const auto between = [&](std::size_t from) {
+    for (const Section& s : sections_)
+      if (s.begin <= from && from + 1 < s.end) return 1;
+    return longest_run_;
+  };
+  const Layout in = link.layer->input_layout();
+  if (l > 0 || !in.is_contiguous()) {
+    const bool keep = setting_.training && link.layer->keeps_input();
+    link.in = make_tensor(in, keep ? 0 : l > 0 ? between(l - 1) : longest_run_);
+  }
+  const Layout gradient = link.layer->output_gradient_layout();
+  if (setting_.training && (l + 1 < links_.size() || !gradient.is_contiguous()))
+    link.d_out = make_tensor(gradient, between(l));
+}
+
+Chain::Tensor Chain::make_tensor(const Layout& layout, int per_worker) const {
   const std::size_t stride = (layout.size() + 15) / 16 * 16;
-  const int count = whole_batch ? setting_.batch_size : setting_.pool->threads();
-  return {layout, whole_batch, stride,
-          setting_.memory->floats(stride * static_cast<std::size_t>(count))};
+  const int images = per_worker == 0 ? setting_.batch_size : per_worker * setting_.pool->threads();
+  return {layout, per_worker, stride,
+          setting_.memory->floats(stride * static_cast<std::size_t>(images))};
+}
+
+View Chain::Tensor::view(const Run& run, const Run& whole) const {
+  const int image = per_worker == 0   ? run.first
+                    : per_worker == 1 ? run.worker
+                                      : run.worker * per_worker + run.first - whole.first;
+  return layout.view(buffer.data() + stride * static_cast<std::size_t>(image),
+                     static_cast<std::ptrdiff_t>(stride));
 }
 
 void Chain::prepare(std::span<const float> variables) {
@@ -76,29 +113,38 @@ void Chain::prepare(std::span<const float> variables) {
 }
 
 void Chain::forward(const float* in, float* out, int images, bool keep_activations) {
-  setting_.pool->parallel_for(images, [&](int image, int worker) {
-    forward_image(in, out, keep_activations, {image, worker});
+  // Short where long runs would leave threads without work.
+  const int length = std::clamp(images / (2 * setting_.pool->threads()), 1, longest_run_);
+  setting_.pool->parallel_for((images + length - 1) / length, [&](int run, int worker) {
+    const int first = run * length;
+    forward_run({in, out, keep_activations}, {first, std::min(length, images - first), worker});
   });
 }
 
-ConstView Chain::input_of(std::size_t l, const float* in, Place place) const {
-  if (links_[l].in.stride != 0) return links_[l].in.view(place);
-  return contiguous(in + input_.size() * static_cast<std::size_t>(place.image), input_);
+ConstView Chain::input_of(std::size_t l, const float* in, const Run& run, const Run& whole) const {
+  if (links_[l].in.stride != 0) return links_[l].in.view(run, whole);
+  return contiguous(in, input_).of(run.first);
 }
 
-void Chain::forward_image(const float* in, float* out, bool keep_activations, Place place) {
-  const std::size_t image = static_cast<std::size_t>(place.image);
+void Chain::forward_run(const ForwardPass& pass, const Run& whole) {
   if (links_[0].in.stride != 0)
-    copy_image(contiguous(in + input_.size() * image, input_), links_[0].in.view(place), input_);
-  for (std::size_t l = 0; l < links_.size(); ++l) {
-    const View to = l + 1 < links_.size() ? links_[l + 1].in.view(place)
-                                          : contiguous(out + output_.size() * image, output_);
-    links_[l].layer->forward(input_of(l, in, place), to, place);
-    const Extent& extent = links_[l].output;
-    if (keep_activations && !links_[l].activations.empty())
-      copy_image(to, contiguous(links_[l].activations.data() + extent.size() * image, extent),
-                 extent);
-  }
+    copy_images(contiguous(pass.in, input_).of(whole.first), links_[0].in.view(whole, whole),
+                input_, whole.count);
+  for (const Section& section : sections_)
+    for_each_call(section.longest_run, whole, [&](const Run& run) {
+      for (std::size_t l = section.begin; l < section.end; ++l) forward_layer(l, pass, run, whole);
+    });
+}
+
+void Chain::forward_layer(std::size_t l, const ForwardPass& pass, const Run& run,
+                          const Run& whole) {
+  const View to = l + 1 < links_.size() ? links_[l + 1].in.view(run, whole)
+                                        : contiguous(pass.out, output_).of(run.first);
+  const Link& link = links_[l];
+  link.layer->forward(input_of(l, pass.in, run, whole), to, run);
+  if (pass.keep_activations && !link.activations.empty())
+    copy_images(to, contiguous(link.activations.data(), link.output).of(run.first), link.output,
+                run.count);
 }
 
 void Chain::backward(const float* in, const float* d_out, float* d_in,
@@ -108,29 +154,43 @@ void Chain::backward(const float* in, const float* d_out, float* d_in,
         partials_.subspan(partial_size_ * static_cast<std::size_t>(block), partial_size_);
     const int first = setting_.batch_size * block / blocks_;
     const int last = setting_.batch_size * (block + 1) / blocks_;
-    for (int image = first; image < last; ++image)
-      backward_image(in, d_out, d_in, partial, image != first, {image, worker});
+    for (int image = first; image < last; image += longest_run_) {
+      const int count = std::min(longest_run_, last - image);
+      backward_run({in, d_out, d_in, partial, image == first, image + count == last},
+                   {image, count, worker});
+    }
   });
   sum_partials(variables, gradients);
 }
 
-void Chain::backward_image(const float* in, const float* d_out, float* d_in,
-                           std::span<float> partial, bool accumulate, Place place) {
-  const std::size_t image = static_cast<std::size_t>(place.image);
-  ConstView d = contiguous(d_out + output_.size() * image, output_);
-  if (const Tensor& wanted = links_.back().d_out; wanted.stride != 0) {
-    copy_image(d, wanted.view(place), output_);
-    d = wanted.view(place);
-  }
-  for (std::size_t l = links_.size(); l-- > 0;) {
-    View to;
-    if (l > 0)
-      to = links_[l - 1].d_out.view(place);
-    else if (d_in != nullptr)
-      to = contiguous(d_in + input_.size() * image, input_);
-    links_[l].layer->backward({input_of(l, in, place), d, to, partial, accumulate}, place);
-    d = to;
-  }
+void Chain::backward_run(const BackwardPass& pass, const Run& whole) {
+  if (const Tensor& wanted = links_.back().d_out; wanted.stride != 0)
+    copy_images(contiguous(pass.d_out, output_).of(whole.first), wanted.view(whole, whole), output_,
+                whole.count);
+  for (std::size_t s = sections_.size(); s-- > 0;)
+    for_each_call(sections_[s].longest_run, whole, [&](const Run& run) {
+      for (std::size_t l = sections_[s].end; l-- > sections_[s].begin;)
+        backward_layer(l, pass, run, whole);
+    });
+}
+
+void Chain::backward_layer(std::size_t l, const BackwardPass& pass, const Run& run,
+                           const Run& whole) {
+  const Tensor& from = links_[l].d_out;
+  View to;
+  if (l > 0)
+    to = links_[l - 1].d_out.view(run, whole);
+  else if (pass.d_in != nullptr)
+    to = contiguous(pass.d_in, input_).of(run.first);
+  RunGradients gradients;
+  gradients.in = input_of(l, pass.in, run, whole);
+  gradients.d_out = from.stride != 0 ? ConstView(from.view(run, whole))
+                                     : contiguous(pass.d_out, output_).of(run.first);
+  gradients.d_in = to;
+  gradients.weights = pass.partial;
+  gradients.begins = pass.begins && run.first == whole.first;
+  gradients.ends = pass.ends && run.first + run.count == whole.first + whole.count;
+  links_[l].layer->backward(gradients, run);
 }
 
 void Chain::sum_partials(std::span<const float> variables, std::span<float> gradients) {

@@ -1,5 +1,5 @@
 #pragma once
-// Consecutive spatial layers, run image by image.
+// Consecutive spatial layers, run a few images at a time.
 
 #include <memory>
 #include <span>
@@ -14,8 +14,8 @@
 
 namespace towers::cpu {
 
-// Gradients of variables are summed image by image within blocks of images, then over the blocks in
-// order. Their number does not depend on threads, so neither do the bytes.
+// Gradients of variables are summed run by run within blocks of images, then over the blocks in
+// order. Neither runs nor blocks depend on the number of threads, so neither do the bytes.
 constexpr int kBlocks = 16;
 
 class Chain final : public Stage {
@@ -32,17 +32,15 @@ class Chain final : public Stage {
   const float* activations(const std::string& layer) const override;
 
  private:
-  // Memory for images laid out for a layer: all of the batch, or one per worker.
+  // Memory for images laid out for a layer: all of the batch, or some per worker.
   struct Tensor {
     Layout layout;
-    bool whole_batch = false;
-    std::size_t stride = 0;  // values from one image to the next
+    int per_worker = 0;      // 0: all of the batch
+    std::size_t stride = 0;  // values from one image to the next; 0: no memory
     std::span<float> buffer;
 
-    View view(Place place) const {
-      return layout.view(buffer.data() + stride * static_cast<std::size_t>(
-                                                      whole_batch ? place.image : place.worker));
-    }
+    // `whole` is the run that the chain is on, `run` all of it or one of its images.
+    View view(const Run& run, const Run& whole) const;
   };
   struct Link {
     std::string name;
@@ -53,16 +51,38 @@ class Chain final : public Stage {
     std::span<float> activations;  // of a convolution: [image][height][width][channels]
   };
 
-  Tensor make_tensor(const Layout& layout, bool whole_batch) const;
-  ConstView input_of(std::size_t l, const float* in, Place place) const;
-  void forward_image(const float* in, float* out, bool keep_activations, Place place);
-  void backward_image(const float* in, const float* d_out, float* d_in, std::span<float> partial,
-                      bool accumulate, Place place);
+  // Layers [begin, end), all of which take one image at a time or one of which takes a whole run.
+  struct Section {
+    std::size_t begin, end;
+    int longest_run;
+  };
+  struct ForwardPass {
+    const float* in;
+    float* out;
+    bool keep_activations;
+  };
+  struct BackwardPass {
+    const float* in;
+    const float* d_out;
+    float* d_in;
+    std::span<float> partial;
+    bool begins, ends;
+  };
+
+  Tensor make_tensor(const Layout& layout, int per_worker) const;
+  void lay_out(std::size_t l);
+  ConstView input_of(std::size_t l, const float* in, const Run& run, const Run& whole) const;
+  void forward_run(const ForwardPass& pass, const Run& whole);
+  void forward_layer(std::size_t l, const ForwardPass& pass, const Run& run, const Run& whole);
+  void backward_run(const BackwardPass& pass, const Run& whole);
+  void backward_layer(std::size_t l, const BackwardPass& pass, const Run& run, const Run& whole);
   void sum_partials(std::span<const float> variables, std::span<float> gradients);
 
   LayerSetting setting_;
   Extent input_, output_;
   std::vector<Link> links_;
+  std::vector<Section> sections_;
+  int longest_run_ = 1;
 
   struct Piece {             // of one variable's gradient
     std::size_t begin, end;  // in the layout

@@ -75,7 +75,7 @@ class Conv2d final : public SpatialLayer {
     });
   }
 
-  void forward(ConstView in, View out, Place) override {
+  void forward(ConstView in, View out, Run) override {
     Gemm g;
     g.a = in.at(-input_.top, -input_.left);
     g.a_group = convolution_.stride * in.row;
@@ -95,15 +95,15 @@ class Conv2d final : public SpatialLayer {
     gemm_.gemm(g);
   }
 
-  void backward(const ImageGradients& x, Place place) override {
-    weight_gradient(x, place);
+  void backward(const RunGradients& x, Run run) override {
+    weight_gradient(x, run);
     if (x.d_in.data != nullptr) input_gradient(x);
   }
 
  private:
-  void weight_gradient(const ImageGradients& x, Place place) const {
+  void weight_gradient(const RunGradients& x, Run run) const {
     const Extent& output = d_output_.extent;
-    float* packed = packed_d_out_.data() + packed_size_ * static_cast<std::size_t>(place.worker);
+    float* packed = packed_d_out_.data() + packed_size_ * static_cast<std::size_t>(run.worker);
     for (int y = 0; y < output.height; ++y)
       gemm_.pack_panels({x.d_out.at(y, 0), x.d_out.pixel, 1, output.width, outputs_,
                          packed + y * output.width * gemm_.panel, pixels_ * gemm_.panel});
@@ -123,14 +123,14 @@ class Conv2d final : public SpatialLayer {
     for (int ky = 0; ky < convolution_.kernel; ++ky) {
       g.a = x.in.at(ky - input_.top, -input_.left);
       g.c = weights + ky * g.rows * outputs_;
-      g.start = x.accumulate ? g.c : nullptr;
+      g.start = x.begins ? nullptr : g.c;
       gemm_.gemm(g);
     }
-    gemm_.column_sums(packed, pixels_, outputs_, x.accumulate,
+    gemm_.column_sums(packed, pixels_, outputs_, !x.begins,
                       x.weights.data() + (biases_.offset - setting_.gradient_origin));
   }
 
-  void input_gradient(const ImageGradients& x) const {
+  void input_gradient(const RunGradients& x) const {
     const Extent& input = input_.extent;
     const std::ptrdiff_t row = x.d_out.row / d_output_.dilation;  // of the padded buffer
     Gemm g;

@@ -1,6 +1,6 @@
 #pragma once
-// A layer that works image by image: convolution, max pooling, local response normalization. A
-// Chain runs several of them over one image while it is in cache.
+// A layer that works on a few images at a time: convolution, max pooling, local response
+// normalization. A Chain runs several of them over the same images while they are in cache.
 
 #include <memory>
 #include <span>
@@ -26,17 +26,20 @@ struct LayerSetting {
       0;  // offset in the variables' layout where the chain's gradients start
 };
 
-// Where one call happens.
-struct Place {
-  int image = 0;   // in the batch
+// The consecutive images of one call.
+struct Run {
+  int first = 0;  // in the batch
+  int count = 1;
   int worker = 0;  // of the thread pool: for scratch memory
 };
 
-struct ImageGradients {
+// The gradients of variables are summed over the calls of a worker from one with `begins` to one
+// with `ends`; `weights` needs to hold the sum after the last one alone.
+struct RunGradients {
   ConstView in, d_out;
   View d_in;                 // written whole, unless its data is null
   std::span<float> weights;  // the chain's gradients from gradient_origin on
-  bool accumulate = false;   // add to `weights` rather than overwrite
+  bool begins = true, ends = true;
 };
 
 class SpatialLayer {
@@ -49,11 +52,13 @@ class SpatialLayer {
   virtual Layout output_gradient_layout() const = 0;
   // Whether backward reads `in`.
   virtual bool keeps_input() const = 0;
+  // The most images that a call takes. Fewer change no byte of what forward writes, nor of d_in.
+  virtual int longest_run() const { return 1; }
 
   // Once per step, before the first image, from the device's leader.
   virtual void prepare(std::span<const float> /*variables*/) {}
-  virtual void forward(ConstView in, View out, Place place) = 0;
-  virtual void backward(const ImageGradients& gradients, Place place) = 0;
+  virtual void forward(ConstView in, View out, Run run) = 0;
+  virtual void backward(const RunGradients& gradients, Run run) = 0;
 };
 
 std::unique_ptr<SpatialLayer> make_conv2d(const Convolution& convolution, const Extent& input,

@@ -32,16 +32,16 @@ class Pool final : public SpatialLayer {
   Layout input_layout() const override { return {shape_.input}; }
   Layout output_gradient_layout() const override { return {shape_.output}; }
   bool keeps_input() const override { return false; }
-  void forward(ConstView in, View out, Place place) override {
-    kernels_.forward(shape_, in, out, winners_.empty() ? nullptr : winner(place), relu_input_);
+  void forward(ConstView in, View out, Run run) override {
+    kernels_.forward(shape_, in, out, winners_.empty() ? nullptr : winner(run), relu_input_);
   }
-  void backward(const ImageGradients& x, Place place) override {
-    if (x.d_in.data != nullptr) kernels_.backward(shape_, x.d_out, winner(place), x.d_in);
+  void backward(const RunGradients& x, Run run) override {
+    if (x.d_in.data != nullptr) kernels_.backward(shape_, x.d_out, winner(run), x.d_in);
   }
 
  private:
-  std::uint8_t* winner(Place place) const {
-    return winners_.data() + shape_.output.size() * static_cast<std::size_t>(place.image);
+  std::uint8_t* winner(Run run) const {
+    return winners_.data() + shape_.output.size() * static_cast<std::size_t>(run.first);
   }
 
   PoolShape shape_;
@@ -63,17 +63,17 @@ class Norm final : public SpatialLayer {
   Layout input_layout() const override { return {shape_.extent}; }
   Layout output_gradient_layout() const override { return {shape_.extent}; }
   bool keeps_input() const override { return true; }
-  void forward(ConstView in, View out, Place place) override {
-    kernels_.forward(shape_, in, out, scratch(place));
+  void forward(ConstView in, View out, Run run) override {
+    kernels_.forward(shape_, in, out, scratch(run));
   }
-  void backward(const ImageGradients& x, Place place) override {
+  void backward(const RunGradients& x, Run run) override {
     if (x.d_in.data != nullptr)
-      kernels_.backward(shape_, x.in, x.d_out, x.d_in, relu_input_, scratch(place));
+      kernels_.backward(shape_, x.in, x.d_out, x.d_in, relu_input_, scratch(run));
   }
 
  private:
-  float* scratch(Place place) const {
-    return scratch_.data() + shape_.scratch() * static_cast<std::size_t>(place.worker);
+  float* scratch(Run run) const {
+    return scratch_.data() + shape_.scratch() * static_cast<std::size_t>(run.worker);
   }
 
   NormShape shape_;

@@ -1,6 +1,6 @@
 #pragma once
-// One image's activations or gradients where they lie: rows and pixels may be further apart than
-// their values, for the zero padding and the strides that a convolution wants around them.
+// Activations or gradients of images where they lie: images, rows and pixels may be further apart
+// than their values, for the zero padding and the strides that a convolution wants around them.
 
 #include <algorithm>
 #include <cstddef>
@@ -9,21 +9,23 @@
 
 namespace towers::cpu {
 
-// Element (y, x, c) is data[y * row + x * pixel + c].
+// Element (y, x, c) of image i is data[i * image + y * row + x * pixel + c].
 template <class T>
 struct BasicView {
   T* data = nullptr;
-  std::ptrdiff_t row = 0, pixel = 0;
+  std::ptrdiff_t row = 0, pixel = 0, image = 0;
 
   T* at(std::ptrdiff_t y, std::ptrdiff_t x) const { return data + y * row + x * pixel; }
-  operator BasicView<const T>() const { return {data, row, pixel}; }
+  BasicView of(std::ptrdiff_t i) const { return {data + i * image, row, pixel, image}; }
+  operator BasicView<const T>() const { return {data, row, pixel, image}; }
 };
 using View = BasicView<float>;
 using ConstView = BasicView<const float>;
 
 template <class T>
 BasicView<T> contiguous(T* data, const Extent& extent) {
-  return {data, static_cast<std::ptrdiff_t>(extent.width) * extent.channels, extent.channels};
+  return {data, static_cast<std::ptrdiff_t>(extent.width) * extent.channels, extent.channels,
+          static_cast<std::ptrdiff_t>(extent.size())};
 }
 
 inline void copy_image(ConstView from, View to, const Extent& extent) {
@@ -47,11 +49,11 @@ struct Layout {
     return static_cast<std::size_t>(top + (extent.height - 1) * dilation + 1 + bottom) *
            static_cast<std::size_t>(row());
   }
-  // The image within a buffer of `size` values.
+  // The images within a buffer of `size` values each, `image` values apart.
   template <class T>
-  BasicView<T> view(T* buffer) const {
+  BasicView<T> view(T* buffer, std::ptrdiff_t image) const {
     return {buffer + top * row() + static_cast<std::ptrdiff_t>(left) * extent.channels,
-            dilation * row(), static_cast<std::ptrdiff_t>(dilation) * extent.channels};
+            dilation * row(), static_cast<std::ptrdiff_t>(dilation) * extent.channels, image};
   }
   bool operator==(const Layout&) const = default;
 };
