@@ -167,7 +167,7 @@ std::vector<Flag> device_flags() {
              "vector instructions of the CPU, by name"),
       only("convolution", group, train_bit,
            choice(&TrainOptions::convolution, {"auto", "winograd4", "winograd2", "direct"}),
-           "on the CPU"),
+           "on the CPU, of 5 x 5 kernels; auto takes the fastest, other kernels are direct"),
       only("deterministic", group, train_bit, boolean(&TrainOptions::deterministic),
            "equal bytes from GPUs too; the CPU's always are"),
   };

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "core/error.h"
+#include "cpu/convolution_method.h"
 #include "cpu/inference.h"
 #include "cpu/machine.h"
 #include "cpu/towers.h"
@@ -37,15 +38,6 @@ void check_precision(Precision precision) {
   if (precision != Precision::fp32)
     throw Error("--precision=" + to_string(precision) +
                 " is not available on the CPU yet; use --precision=fp32");
-}
-
-void check_convolution(const std::string& convolution) {
-  if (convolution == "winograd4" || convolution == "winograd2")
-    throw Error("--convolution=" + convolution +
-                " is not available yet; use --convolution=auto or --convolution=direct");
-  if (convolution != "auto" && convolution != "direct")
-    throw UsageError("--convolution=" + convolution +
-                     " is unknown; there is auto, direct, winograd4, winograd2");
 }
 
 void check_batch_size(int batch_size) {
@@ -99,7 +91,7 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<Towers> compile(const Net& net, const CompileOptions& options) override {
     check_precision(options.precision);
-    check_convolution(options.convolution);
+    parse_convolution_method(options.convolution);  // before any work
     check_batch_size(options.batch_size);
     if (options.device_of_tower.empty()) throw UsageError("--num_gpus must be at least 1");
     for (const int device : options.device_of_tower) check_device(device);

@@ -13,7 +13,8 @@ CpuInference::CpuInference(std::shared_ptr<Machine> machine, const Net& net, int
       batch_size_(batch_size),
       classes_(net.classes),
       variables_(memory_.floats(layout_.size())),
-      plan_(net, layout_, batch_size, false, machine_->kernels(), pool_) {
+      plan_(net, layout_, batch_size, false, ConvolutionMethod::automatic, machine_->kernels(),
+            pool_) {
   const std::lock_guard lock(machine_->mutex());
   pool_.run([&] { plan_.prepare(variables_); });  // zeros, until others are written
 }

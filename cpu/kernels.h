@@ -6,6 +6,7 @@
 #include "cpu/local_response_norm.h"
 #include "cpu/max_pool.h"
 #include "cpu/update.h"
+#include "cpu/winograd.h"
 
 namespace towers::cpu {
 
@@ -15,7 +16,9 @@ struct Kernels {
         pool(pool_kernels(target)),
         norm(norm_kernels(target)),
         update(update_kernels(target)),
-        average(average_kernels(target)) {}
+        average(average_kernels(target)),
+        winograd2(winograd_kernels(target, 2)),
+        winograd4(winograd_kernels(target, 4)) {}
 
   // That all of them were compiled for.
   SimdTarget target() const { return gemm.target; }
@@ -25,6 +28,7 @@ struct Kernels {
   NormKernels norm;
   UpdateKernels update;
   AverageKernels average;
+  WinogradKernels winograd2, winograd4;
 };
 
 }  // namespace towers::cpu

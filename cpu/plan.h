@@ -9,6 +9,7 @@
 #include "core/backend.h"
 #include "core/net.h"
 #include "core/variables.h"
+#include "cpu/convolution_method.h"
 #include "cpu/kernels.h"
 #include "cpu/memory.h"
 #include "cpu/stage.h"
@@ -21,7 +22,7 @@ class Plan {
  public:
   // `kernels` and `pool` must outlive the plan.
   Plan(const Net& net, const VariableLayout& layout, int batch_size, bool training,
-       const Kernels& kernels, ThreadPool& pool);
+       ConvolutionMethod convolution, const Kernels& kernels, ThreadPool& pool);
 
   // Once per step and device, before its towers: packs `variables`, which must stay as they are
   // until the step is over.

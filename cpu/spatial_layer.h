@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/variables.h"
+#include "cpu/convolution_method.h"
 #include "cpu/kernels.h"
 #include "cpu/memory.h"
 #include "cpu/thread_pool.h"
@@ -19,6 +20,7 @@ struct LayerSetting {
   ThreadPool* pool = nullptr;  // of the device
   Memory* memory = nullptr;    // outlives the layer
   int batch_size = 0;
+  ConvolutionMethod convolution = ConvolutionMethod::automatic;
   bool training = false;    // backward will be called
   bool relu_input = false;  // the input is the output of a relu, whose gradient is applied here
   bool wants_input_gradient = false;
@@ -61,9 +63,20 @@ class SpatialLayer {
   virtual void backward(const RunGradients& gradients, Run run) = 0;
 };
 
+// By the method that suits the shape and setting.convolution.
 std::unique_ptr<SpatialLayer> make_conv2d(const Convolution& convolution, const Extent& input,
                                           const Extent& output, const Variable& weights,
                                           const Variable& biases, const LayerSetting& setting);
+std::unique_ptr<SpatialLayer> make_direct_conv2d(const Convolution& convolution,
+                                                 const Extent& input, const Extent& output,
+                                                 const Variable& weights, const Variable& biases,
+                                                 const LayerSetting& setting);
+// The transforms' kernel size, at stride 1.
+std::unique_ptr<SpatialLayer> make_winograd_conv2d(const Convolution& convolution,
+                                                   const Extent& input, const Variable& weights,
+                                                   const Variable& biases,
+                                                   const WinogradKernels& kernels,
+                                                   const LayerSetting& setting);
 std::unique_ptr<SpatialLayer> make_max_pool(const MaxPool& pool, const Extent& input,
                                             const Extent& output, const LayerSetting& setting);
 std::unique_ptr<SpatialLayer> make_local_response_norm(const LocalResponseNorm& norm,

@@ -1,4 +1,4 @@
-// The layers of a chain that have no variables.
+// The makers of a chain's layers, and the layers that have no variables.
 
 #include <string>
 
@@ -83,6 +83,22 @@ class Norm final : public SpatialLayer {
 };
 
 }  // namespace
+
+std::unique_ptr<SpatialLayer> make_conv2d(const Convolution& convolution, const Extent& input,
+                                          const Extent& output, const Variable& weights,
+                                          const Variable& biases, const LayerSetting& setting) {
+  const auto winograd = [&](const WinogradKernels& kernels) {
+    return make_winograd_conv2d(convolution, input, weights, biases, kernels, setting);
+  };
+  switch (choose_convolution_method(setting.convolution, convolution, input)) {
+    case ConvolutionMethod::winograd4:
+      return winograd(setting.kernels->winograd4);
+    case ConvolutionMethod::winograd2:
+      return winograd(setting.kernels->winograd2);
+    default:
+      return make_direct_conv2d(convolution, input, output, weights, biases, setting);
+  }
+}
 
 std::unique_ptr<SpatialLayer> make_max_pool(const MaxPool& pool, const Extent& input,
                                             const Extent& output, const LayerSetting& setting) {

@@ -30,8 +30,9 @@ CpuTowers::CpuTowers(std::shared_ptr<Machine> machine, const Net& net,
   for (std::size_t d = 0; d < jobs_.size(); ++d) {
     jobs_[d].owner = this;
     if (!jobs_[d].towers.empty())
-      jobs_[d].plan = std::make_unique<Plan>(net, layout_, batch_size_, true, machine_->kernels(),
-                                             machine_->pool(d));
+      jobs_[d].plan = std::make_unique<Plan>(net, layout_, batch_size_, true,
+                                             parse_convolution_method(options.convolution),
+                                             machine_->kernels(), machine_->pool(d));
   }
 
   std::size_t decayed = 0;

@@ -17,6 +17,7 @@ struct BasicView {
 
   T* at(std::ptrdiff_t y, std::ptrdiff_t x) const { return data + y * row + x * pixel; }
   BasicView of(std::ptrdiff_t i) const { return {data + i * image, row, pixel, image}; }
+  BasicView from(std::ptrdiff_t y, std::ptrdiff_t x) const { return {at(y, x), row, pixel, image}; }
   operator BasicView<const T>() const { return {data, row, pixel, image}; }
 };
 using View = BasicView<float>;

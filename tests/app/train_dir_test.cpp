@@ -69,8 +69,6 @@ TEST_CASE("what fails before step 1 deletes nothing") {
   CHECK(run_towers({train_dir, "--dataset=synthetic", "--num_gpu=2"}).exit_code == 2);
   CHECK(run_towers({train_dir, "--dataset=synthetic", "--device=cpu", "--precision=bf16"})
             .exit_code == 1);
-  CHECK(run_towers({train_dir, "--dataset=synthetic", "--device=cpu", "--convolution=winograd4"})
-            .exit_code == 1);
   CHECK(fs::exists(folder.path() / "run/model.ckpt-3.index"));
 }
 
@@ -97,7 +95,7 @@ TEST_CASE("checkpoints without a state file are not trained over by --resume") {
 
 TEST_CASE("a value that is not supported is told before anything is made") {
   TemporaryFolder folder;
-  for (const std::string flag : {"--precision=bf16", "--convolution=winograd2", "--device=gpu"}) {
+  for (const std::string flag : {"--precision=bf16", "--device=gpu"}) {
     INFO(flag);
     CHECK(quick_run(folder.path() / "run", 1, {flag}).exit_code == 1);
     CHECK_FALSE(fs::exists(folder.path() / "run"));

@@ -50,6 +50,22 @@ TEST_CASE("a convolution reads images of any number of channels") {
   check_on_all(problems);
 }
 
+TEST_CASE("convolutions of images that are cut into many tiles, the last ones not whole") {
+  std::vector<Problem> problems;
+  for (const Extent in : {Extent{13, 9, 19}, Extent{8, 17, 33}, Extent{24, 23, 2}})
+    for (const bool relu : {false, true}) {
+      // The second one's input is the output of a relu, whose gradient is its own.
+      Net net = small_net(in, {{"conv", Convolution{.kernel = 5, .outputs = 18}},
+                               {"next", Convolution{.kernel = 5, .outputs = 7, .relu = relu}}});
+      problems.push_back(draw_problem(net, 3));
+    }
+  check_on_all(problems);
+}
+
+TEST_CASE("a convolution's gradients over more images than are taken at once") {
+  check_on_all({draw_problem(small_net({21, 22, 3}, {{"conv", Convolution{.outputs = 6}}}), 83)});
+}
+
 TEST_CASE("max pools of odd shapes, of negative values too") {
   std::vector<Problem> problems;
   for (const MaxPool pool :

@@ -21,7 +21,10 @@ struct BackendUnderTest {
   // Precision, determinism and convolution to compile with; a case fills in the rest.
   CompileOptions options{};
   double tolerance = kTolerance;  // wider only with a reason written where the row is
-  bool thorough = false;          // also runs the cases that take seconds
+  // Rounds otherwise than TensorFlow's direct convolution, so that some relu and pool decisions
+  // flip even where those of a direct convolution do not.
+  bool flips = false;
+  bool thorough = false;  // also runs the cases that take seconds
 };
 
 struct BackendList {

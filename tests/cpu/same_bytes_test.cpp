@@ -11,9 +11,10 @@ namespace towers::cpu::test {
 namespace {
 
 // All that a few steps leave behind.
-std::vector<float> outcome(const Options& options, const Net& net, int towers, int size) {
+std::vector<float> outcome(const Options& options, const Net& net, int towers, int size,
+                           const std::string& convolution = "auto") {
   const std::unique_ptr<Backend> backend = make_backend(options);
-  const std::unique_ptr<Towers> compiled = compile(*backend, net, towers, size);
+  const std::unique_ptr<Towers> compiled = compile(*backend, net, towers, size, convolution);
   const Batches batches(net, towers, size);
   std::vector<float> all;
   for (int s = 0; s < 3; ++s) {
@@ -58,20 +59,33 @@ TEST_CASE("the same bytes on every vector target") {
   const Net net = small_cifar10_net();
   for_each_target([&](SimdTarget target) {
     const std::string simd = hwy::TargetName(target);
-    CHECK(same_bytes(outcome({3, 2, simd}, net, 2, 6), outcome({1, 1, simd}, net, 2, 6)));
+    for (const std::string& convolution : kConvolutions) {
+      INFO(convolution);
+      CHECK(same_bytes(outcome({3, 2, simd}, net, 2, 6, convolution),
+                       outcome({1, 1, simd}, net, 2, 6, convolution)));
+    }
   });
 }
 
 TEST_CASE("the same bytes with the whole CIFAR-10 net") {
   const Net net = cifar10_net(0.004);
-  const std::vector<float> expected = outcome({1, 1, "auto"}, net, 1, 17);
-  CHECK(same_bytes(outcome({3, 1, "auto"}, net, 1, 17), expected));
-  CHECK(same_bytes(outcome({2, 2, "auto"}, net, 1, 17), expected));
+  for (const std::string& convolution : kConvolutions) {
+    INFO(convolution);
+    const std::vector<float> expected = outcome({1, 1, "auto"}, net, 1, 37, convolution);
+    CHECK(same_bytes(outcome({3, 1, "auto"}, net, 1, 37, convolution), expected));
+    CHECK(same_bytes(outcome({20, 1, "auto"}, net, 1, 37, convolution), expected));
+    CHECK(same_bytes(outcome({4, 4, "auto"}, net, 1, 37, convolution), expected));
+  }
 }
 
 TEST_CASE("bytes do tell runs apart") {
   const Net net = small_cifar10_net();
-  CHECK_FALSE(same_bytes(outcome({2, 1, "auto"}, net, 1, 5), outcome({2, 1, "auto"}, net, 1, 6)));
+  const auto run = [&](int size, const char* convolution) {
+    return outcome({2, 1, "auto"}, net, 1, size, convolution);
+  };
+  CHECK_FALSE(same_bytes(run(5, "auto"), run(6, "auto")));
+  CHECK_FALSE(same_bytes(run(5, "direct"), run(5, "winograd4")));
+  CHECK_FALSE(same_bytes(run(5, "winograd2"), run(5, "winograd4")));
 }
 
 }  // namespace

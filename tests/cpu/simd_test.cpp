@@ -22,6 +22,8 @@ TEST_CASE("every kernel comes from the target asked for") {
     CHECK(kernels.norm.target == target);
     CHECK(kernels.update.target == target);
     CHECK(kernels.average.target == target);
+    CHECK(kernels.winograd2.target == target);
+    CHECK(kernels.winograd4.target == target);
   });
 }
 
@@ -31,6 +33,8 @@ TEST_CASE("targets differ in their code") {
   for (std::size_t i = 1; i < targets.size(); ++i) {
     CHECK(gemm_kernels(targets[i]).gemm != gemm_kernels(targets[0]).gemm);
     CHECK(gemm_kernels(targets[i]).panel <= gemm_kernels(targets[0]).panel);
+    CHECK(winograd_kernels(targets[i], 4).transform_image !=
+          winograd_kernels(targets[0], 4).transform_image);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "core/models/cifar10.h"
@@ -34,6 +35,8 @@ inline Net small_cifar10_net() {
   return net;
 }
 
+inline const std::vector<std::string> kConvolutions{"direct", "winograd4", "winograd2"};
+
 // Batches with values of their own for each tower.
 class Batches {
  public:
@@ -62,8 +65,10 @@ class Batches {
 };
 
 // `towers` towers of `backend`, round its devices, with initial values.
-inline std::unique_ptr<Towers> compile(Backend& backend, const Net& net, int towers, int size) {
+inline std::unique_ptr<Towers> compile(Backend& backend, const Net& net, int towers, int size,
+                                       const std::string& convolution = "auto") {
   CompileOptions options;
+  options.convolution = convolution;
   options.batch_size = size;
   for (int t = 0; t < towers; ++t)
     options.device_of_tower.push_back(t % static_cast<int>(backend.devices().size()));

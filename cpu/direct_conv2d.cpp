@@ -10,10 +10,10 @@
 namespace towers::cpu {
 namespace {
 
-class Conv2d final : public SpatialLayer {
+class DirectConv2d final : public SpatialLayer {
  public:
-  Conv2d(const Convolution& convolution, const Extent& input, const Extent& output,
-         const Variable& weights, const Variable& biases, const LayerSetting& setting)
+  DirectConv2d(const Convolution& convolution, const Extent& input, const Extent& output,
+               const Variable& weights, const Variable& biases, const LayerSetting& setting)
       : convolution_(convolution),
         setting_(setting),
         gemm_(setting.kernels->gemm),
@@ -170,10 +170,11 @@ class Conv2d final : public SpatialLayer {
 
 }  // namespace
 
-std::unique_ptr<SpatialLayer> make_conv2d(const Convolution& convolution, const Extent& input,
-                                          const Extent& output, const Variable& weights,
-                                          const Variable& biases, const LayerSetting& setting) {
-  return std::make_unique<Conv2d>(convolution, input, output, weights, biases, setting);
+std::unique_ptr<SpatialLayer> make_direct_conv2d(const Convolution& convolution,
+                                                 const Extent& input, const Extent& output,
+                                                 const Variable& weights, const Variable& biases,
+                                                 const LayerSetting& setting) {
+  return std::make_unique<DirectConv2d>(convolution, input, output, weights, biases, setting);
 }
 
 }  // namespace towers::cpu
