@@ -60,7 +60,20 @@ std::string number(double value) {
   return text;
 }
 
+bool is_utf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
 void print_json(const std::filesystem::path& prefix, const std::vector<Row>& rows) {
+  // A program that reads the name must find the file by it.
+  if (!is_utf8(prefix.string()))
+    throw Error("--json: the name " + prefix.string() +
+                " is not UTF-8, as JSON must be; reach it by a link with another name");
   nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
     tensors.push_back({{"name", row.info->name},

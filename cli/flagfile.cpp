@@ -31,6 +31,10 @@ std::string content_of(const std::string& path) {
   if (in.bad()) throw UsageError(what + ": cannot be read: " + std::strerror(errno));
   content.resize(static_cast<std::size_t>(in.gcount()));
   if (content.size() > kMostBytes) throw UsageError(what + ": too long for a file of flags");
+  // What editors of Windows put before the text, invisible in every message.
+  if (content.starts_with("\xef\xbb\xbf")) content.erase(0, 3);
+  if (content.starts_with("\xff\xfe") || content.starts_with("\xfe\xff"))
+    throw UsageError(what + ": is UTF-16; save it as UTF-8");
   return content;
 }
 

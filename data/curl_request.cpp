@@ -120,6 +120,13 @@ CurlRequest::Failure CurlRequest::describe(CURLcode code) const {
     failure.transient = is_transient_status(static_cast<int>(tunnel_status));
     return failure;
   }
+  if (failure.reason.starts_with("Unsupported proxy")) {
+    failure.reason =
+        "the proxy address in http_proxy, https_proxy or all_proxy is none that libcurl can use; "
+        "write http://HOST:PORT, or unset it";
+    failure.transient = false;
+    return failure;
+  }
   switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
       failure.reason +=

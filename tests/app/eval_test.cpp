@@ -165,3 +165,15 @@ TEST_CASE("inspect names the tensors of a prefix, a file and a folder") {
   CHECK(damaged.exit_code == 1);
   CHECK(contains(damaged.err, "model.ckpt-0"));
 }
+
+TEST_CASE("inspect prints no name in JSON that would lead nowhere") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "caf\xe9";  // Latin-1
+  REQUIRE(quick_run(run, 1).exit_code == 0);
+  CHECK(run_towers({"inspect", run.string()}).exit_code == 0);
+  const ProcessResult json = run_towers({"inspect", "--json", run.string()});
+  CHECK(json.exit_code == 1);
+  CHECK(contains(json.err, "is not UTF-8"));
+  fs::create_directory_symlink(run, folder.path() / "coffee");
+  CHECK(run_towers({"inspect", "--json", (folder.path() / "coffee").string()}).exit_code == 0);
+}

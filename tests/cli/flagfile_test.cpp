@@ -113,6 +113,15 @@ TEST_CASE("a mistake in a flagfile is told with file and line") {
   }
 }
 
+TEST_CASE("a flagfile may begin with the mark that editors of Windows write") {
+  Files files;
+  CHECK(train({"--flagfile=" + files.add("utf8", "\xef\xbb\xbf--batch_size=3\r\n")}).batch_size ==
+        3);
+  for (const char* mark : {"\xff\xfe-", "\xfe\xff"})
+    CHECK(complaint({"--flagfile=" + files.add("utf16", mark)}) ==
+          "--flagfile=" + files.path("utf16") + ": is UTF-16; save it as UTF-8");
+}
+
 TEST_CASE("a flagfile that cannot be read is named") {
   Files files;
   CHECK(complaint({"--flagfile=" + files.path("none")}) ==

@@ -113,6 +113,16 @@ TEST_CASE_METHOD(Way, "https_proxy is asked for a tunnel") {
   CHECK_THAT(run(), Contains("the proxy answers 503") && Contains("(after 3 attempts)"));
 }
 
+TEST_CASE_METHOD(Way, "A proxy address that is none is named by its variable, once") {
+  serve_well();
+  for (const char* proxy : {"ftp://user:secret@127.0.0.1:1", "http://[::1"}) {
+    const Environment through("http_proxy", proxy);
+    const std::string error = run();
+    CHECK_THAT(error, Contains("http_proxy") && !Contains("attempts") && !Contains("secret"));
+    CHECK_THAT(messages(), !Contains("retrying"));
+  }
+}
+
 TEST_CASE_METHOD(Way, "A proxy that asks for a login says how to give one") {
   HttpServer proxy([](const Request&, int) { return Reply{407, {}, ""}; });
   const Environment plain("http_proxy", proxy.url(""));
