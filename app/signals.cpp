@@ -24,12 +24,17 @@ extern "C" void handle_signal(int signal) {
   g_received = signal;
 }
 
-void take_over(int signal) {
+// Nothing is under way that would have to be saved: files are written whole or not at all.
+extern "C" void end_at_once(int signal) {
+  ::_exit(128 + signal);
+}
+
+void take_over(int signal, void (*handler)(int)) {
   struct sigaction before {};
   ::sigaction(signal, nullptr, &before);
   if (signal == SIGHUP && before.sa_handler == SIG_IGN) return;  // nohup
   struct sigaction action {};
-  action.sa_handler = handle_signal;
+  action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   ::sigaction(signal, &action, nullptr);
@@ -39,11 +44,14 @@ void take_over(int signal) {
 
 void prepare_signals() {
   ::signal(SIGXFSZ, SIG_IGN);
-  take_over(SIGUSR1);
+  take_over(SIGUSR1, handle_signal);
+  // The system would end the process too, but not the first one of a container, where signals
+  // without a handler do nothing.
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) take_over(signal, end_at_once);
 }
 
 SignalGuard::SignalGuard() {
-  for (int signal : kSignals) take_over(signal);
+  for (int signal : kSignals) take_over(signal, handle_signal);
 }
 
 SignalGuard::~SignalGuard() {

@@ -6,7 +6,8 @@
 namespace towers::app {
 
 // Call once, first thing in main: a write beyond the file size limit (ulimit -f) fails with a
-// message instead of killing the process, and a SIGUSR1 before the loop is remembered for it.
+// message instead of killing the process, and a SIGUSR1 before the loop is remembered for it. The
+// other signals end the process at once until a SignalGuard takes them over.
 void prepare_signals();
 
 // Takes the signals over for its lifetime. A second one but SIGUSR1 ends the process at once:

@@ -2,7 +2,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <arpa/inet.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <regex>
@@ -44,6 +47,36 @@ TEST_CASE("SIGUSR1 before the first step is remembered") {
   run.signal(SIGUSR1);
   CHECK(run.wait().exit_code == 0);
   CHECK_FALSE(towers::data::read_checkpoint_state(folder.path() / "run").latest.empty());
+}
+
+TEST_CASE("a signal before the first step ends the run at once") {
+  // A server that never answers holds the start.
+  const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  REQUIRE(::bind(server, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  REQUIRE(::listen(server, 8) == 0);
+  REQUIRE(::getsockname(server, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  const std::string url =
+      "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "/archive.tar.gz";
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    INFO(signal);
+    TemporaryFolder folder;
+    Process run({"--device=cpu", "--train_dir=" + (folder.path() / "run").string(),
+                 "--data_dir=" + (folder.path() / "data").string(), "--data_url=" + url},
+                {.environment = {"no_proxy=127.0.0.1"}});
+    while (!fs::exists(folder.path() / "data/cifar-10-binary.tar.gz.part"))
+      std::this_thread::yield();
+    run.signal(signal);
+    const ProcessResult result = run.wait();
+    CHECK(result.exit_code == 128 + signal);
+    // The first process of a container lives on where nothing but the default would end it.
+    CHECK_FALSE(result.by_signal);
+    CHECK(quick_run(folder.path() / "run", 1).exit_code == 0);
+  }
+  ::close(server);
 }
 
 TEST_CASE("a second signal leaves a whole checkpoint") {

@@ -115,6 +115,7 @@ ProcessResult Process::wait() {
   int status = 0;
   ::waitpid(pid_, &status, 0);
   waited_ = true;
+  result_.by_signal = WIFSIGNALED(status);
   result_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result_;
 }

@@ -19,6 +19,7 @@ struct ProcessOptions {
 
 struct ProcessResult {
   int exit_code = -1;  // 128 + signal when a signal ended it
+  bool by_signal = false;
   std::string out, err;
 };
 
