@@ -17,11 +17,11 @@ namespace {
 
 // A full disk costs summaries, not the run.
 template <class Write>
-void try_events(const Write& write) {
+void try_events(TrainingRun& run, const Write& write) {
   try {
     write();
   } catch (const Error& error) {
-    cli::log_warning(error.what());
+    run.say_events_failure(error.what());
   }
 }
 
@@ -31,7 +31,7 @@ void try_events(const Write& write) {
       "Model diverged with loss = NaN: step " + std::to_string(run.first_step() + bad.good_steps);
   if (bad.tower >= 0) message += ", tower " + std::to_string(bad.tower);
   message += ", " + (bad.what.empty() ? std::string("the loss") : bad.what) + " is not finite; ";
-  try_events([&] { run.events().flush(); });
+  try_events(run, [&] { run.events().flush(); });
   const std::string save_error = run.finish_saving();
   if (!save_error.empty()) cli::log_error(save_error);
   const std::string last = run.last_checkpoint();
@@ -53,7 +53,7 @@ void evaluate(TrainingRun& run, std::int64_t step) {
   const Precision1 result = run.evaluate();
   if (result.examples == 0) return;
   cli::print_line(cli::precision_line(std::chrono::system_clock::now(), result.precision()));
-  try_events([&] {
+  try_events(run, [&] {
     run.events().begin_summary(step);
     run.events().scalar("Precision @ 1", static_cast<float>(result.precision()));
     run.events().end_summary();
@@ -109,7 +109,7 @@ std::int64_t train_loop(TrainingRun& run, StepClock& clock) {
     if (show) display(run, step, clock);
     if (summarize)
       try_events(
-          [&] { summaries.write(run.events(), step, towers, towers.report().towers, rate); });
+          run, [&] { summaries.write(run.events(), step, towers, towers.report().towers, rate); });
     clock.lap(Phase::summaries);
     if (test) evaluate(run, step);
     clock.lap(Phase::evaluation);
@@ -134,7 +134,7 @@ int run_train(const cli::TrainOptions& options, const cli::Parsed& parsed) {
   const std::int64_t last_step = train_loop(run, clock);
   const std::string save_error = run.finish_saving();
   clock.lap(Phase::saving);
-  try_events([&] { run.events().flush(); });
+  try_events(run, [&] { run.events().flush(); });
 
   if (!options.quiet) cli::print_line(final_summary(clock, run.epochs_after(last_step)));
   if (!save_error.empty()) {

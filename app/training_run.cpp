@@ -53,8 +53,8 @@ std::string checkpoint_name(std::int64_t step) {
   return data::checkpoint_prefix({}, step).filename().string();
 }
 
-void say_failed_save(const std::string& error) {
-  if (!error.empty()) cli::log_error(error);
+void say_error(const std::string& line) {
+  if (!line.empty()) cli::log_error(line);
 }
 
 }  // namespace
@@ -77,6 +77,7 @@ TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& pa
                                      .convolution = options.convolution});
   folder_ = std::make_unique<data::RunFolder>(options.train_dir, mode_of(options));
   if (options.resume) state_ = read_run_state(folder_->path());
+  refuse_doomed_source();
   choose_seed();
   flagfile_ = stored_flags(flagfile_, options, seed_);
   restore();
@@ -113,10 +114,30 @@ void TrainingRun::choose_seed() {
   }
 }
 
+// A run that was killed in its very first save may leave a whole checkpoint that is not named yet.
+// Only flags.txt tells it from one that somebody put there.
+std::filesystem::path TrainingRun::unnamed_checkpoint() const {
+  const std::vector<std::filesystem::path> there = folder_->checkpoints();
+  const bool own = there.size() == 1 && state_.position.count(there.front().filename().string());
+  return own ? there.front() : std::filesystem::path();
+}
+
+void TrainingRun::refuse_doomed_source() const {
+  if (options_.init_from.empty() || options_.resume) return;
+  std::error_code ignored;
+  for (const std::filesystem::path& doomed : folder_->checkpoints())
+    if (std::filesystem::equivalent(options_.init_from + ".index", doomed.string() + ".index",
+                                    ignored))
+      throw UsageError("--init_from=" + options_.init_from + " lies in --train_dir=" +
+                       folder_->path().string() + ", where a new run deletes the former one's " +
+                       "files; give another --train_dir, or --resume to go on there");
+}
+
 void TrainingRun::restore() {
   data::CheckpointState found;
   if (options_.resume) found = data::read_checkpoint_state(folder_->path());
   if (!found.warning.empty()) cli::log_warning(found.warning);
+  if (options_.resume && found.latest.empty()) found.latest = unnamed_ = unnamed_checkpoint();
   if (!found.latest.empty()) {
     const data::CheckpointReader reader(found.latest);
     data::restore_variables(reader, layout_, variables_);
@@ -189,6 +210,7 @@ void TrainingRun::check_space() const {
 
 void TrainingRun::start() {
   folder_->clear();
+  if (!unnamed_.empty()) data::write_checkpoint_state(folder_->path(), {unnamed_, {unnamed_}, {}});
   if (!folder_->notice().empty()) cli::log_info(folder_->notice());
   saver_ = std::make_unique<data::CheckpointSaver>(folder_->path(), options_.max_to_keep);
   events_ = std::make_unique<data::EventFileWriter>(folder_->path());
@@ -233,11 +255,17 @@ void TrainingRun::save(std::int64_t step) {
   if (step == saved_step_) return;
   towers_->read_variables(variables_);
   towers_->read_moving_averages(averages_);
+  say_error(save_errors_.line_for(finish_saving()));
+  if (save_errors_.recovered()) cli::log_info("saving works again: " + last_checkpoint());
   const float global_step = static_cast<float>(step + 1);
   write_state(step);
-  say_failed_save(
-      saver_->save(step, data::model_tensors(layout_, variables_, averages_, global_step)));
+  saver_->save(step, data::model_tensors(layout_, variables_, averages_, global_step));
   saved_step_ = step;
+}
+
+void TrainingRun::say_events_failure(const std::string& error) {
+  const std::string line = events_errors_.line_for(error);
+  if (!line.empty()) cli::log_warning(line);
 }
 
 void TrainingRun::write_state(std::int64_t step) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/evaluation.h"
+#include "app/repeated_error.h"
 #include "app/run_state.h"
 #include "cli/options.h"
 #include "cli/parse.h"
@@ -56,6 +57,8 @@ class TrainingRun {
   void save(std::int64_t step);
   // Waits for the last save. Returns its error, empty when it went well.
   std::string finish_saving();
+  // Logs an error of writing events; one that repeats itself not every time.
+  void say_events_failure(const std::string& error);
   // The last good checkpoint; empty: none.
   std::string last_checkpoint() const { return saver_->latest().string(); }
 
@@ -64,6 +67,8 @@ class TrainingRun {
 
  private:
   void restore();
+  void refuse_doomed_source() const;
+  std::filesystem::path unnamed_checkpoint() const;
   void choose_seed();
   void check_space() const;
   void write_state(std::int64_t step);
@@ -86,6 +91,9 @@ class TrainingRun {
   std::int64_t first_step_ = 0;
   std::uint64_t first_position_ = 0;
   std::int64_t saved_step_ = -1;
+  std::filesystem::path
+      unnamed_;  // the checkpoint resumed from, where no file `checkpoint` names it
+  RepeatedError save_errors_, events_errors_;
   std::string state_error_;  // of the last attempt to write flags.txt; empty: it went well
   int input_threads_;        // one feeds hundreds of cores
   std::vector<float> variables_, averages_;  // for saving, restoring and evaluating

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/file.h"
+#include "data/run_folder.h"
 
 namespace towers::data {
 namespace {
@@ -30,6 +31,21 @@ void remove_checkpoint(const std::filesystem::path& prefix) {
   }
 }
 
+// Checkpoints in `dir` of later steps than the latest that the state file does not know.
+std::vector<std::filesystem::path> unnamed_after(const std::filesystem::path& dir,
+                                                 const CheckpointState& state) {
+  if (state.latest.empty()) return {};
+  std::vector<std::filesystem::path> there = checkpoints_in(dir);
+  const auto latest = std::find(there.begin(), there.end(), dir / state.latest.filename());
+  there.erase(there.begin(), latest);
+  std::erase_if(there, [&](const std::filesystem::path& prefix) {
+    return std::find_if(state.all.begin(), state.all.end(), [&](const auto& known) {
+             return known.filename() == prefix.filename();
+           }) != state.all.end();
+  });
+  return there;
+}
+
 // Only such checkpoints are ours to delete: a state file may name others, too.
 bool lies_in(const std::filesystem::path& prefix, const std::filesystem::path& dir) {
   std::error_code error;
@@ -47,6 +63,7 @@ class CheckpointSaver::Impl {
   Impl(const std::filesystem::path& dir, int max_to_keep)
       : dir_(dir), max_to_keep_(static_cast<std::size_t>(std::max(max_to_keep, 0))) {
     const CheckpointState state = read_checkpoint_state(dir);
+    kept_ = unnamed_after(dir, state);
     for (const std::filesystem::path& prefix : state.all) {
       if (lies_in(prefix, dir)) kept_.push_back(dir / prefix.filename());
       if (prefix == state.latest) latest_ = prefix;
@@ -132,29 +149,24 @@ class CheckpointSaver::Impl {
 
   void write(const std::filesystem::path& prefix) {
     write_checkpoint(prefix, tensors_);
-    std::vector<std::filesystem::path> all = kept_;
-    std::erase(all, prefix);
-    std::erase(doomed_, prefix);
-    all.push_back(prefix);
-    const std::size_t beyond =
-        max_to_keep_ == 0 || all.size() < max_to_keep_ ? 0 : all.size() - max_to_keep_;
-    const auto first_kept = all.begin() + static_cast<std::ptrdiff_t>(beyond);
-    write_checkpoint_state(dir_, {prefix, {first_kept, all.end()}, {}});
-    doomed_.insert(doomed_.end(), all.begin(), first_kept);
-    kept_.assign(first_kept, all.end());
+    std::erase(kept_, prefix);
+    kept_.push_back(prefix);
+    write_checkpoint_state(dir_, {prefix, kept_, {}});
   }
 
-  // After the state file no longer names them; one that can't be deleted is tried again next time.
+  // One that can't be deleted is tried again next time.
   void delete_oldest() {
-    while (!doomed_.empty()) {
-      remove_checkpoint(doomed_.front());
-      doomed_.erase(doomed_.begin());
+    if (max_to_keep_ == 0 || kept_.size() <= max_to_keep_) return;
+    while (kept_.size() > max_to_keep_) {
+      remove_checkpoint(kept_.front());
+      kept_.erase(kept_.begin());
     }
+    write_checkpoint_state(dir_, {kept_.back(), kept_, {}});
   }
 
   const std::filesystem::path dir_;
   const std::size_t max_to_keep_;
-  std::vector<std::filesystem::path> kept_, doomed_;  // oldest first
+  std::vector<std::filesystem::path> kept_;  // oldest first
   std::vector<std::byte> buffer_;
   std::vector<Tensor> tensors_;
   std::int64_t step_ = 0;

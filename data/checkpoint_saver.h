@@ -13,7 +13,10 @@ namespace towers::data {
 
 // Writes DIR/model.ckpt-STEP, then the state file that names it the latest, then deletes the oldest
 // checkpoints beyond `max_to_keep`: its own and those in DIR that the state file listed on
-// construction (of a run that is resumed). One thread calls; a thread of the saver's own writes.
+// construction (of a run that is resumed). The state file lists a checkpoint until it is deleted,
+// so that one which a killed process was about to delete is not forgotten. One whose save was
+// killed before the state file named it has a later step than the latest: it counts as the oldest,
+// to go first. One thread calls; a thread of the saver's own writes.
 //
 // A failed save costs a message, not the run: the state file goes on naming the last good
 // checkpoint, the message comes out of the next call, and the next save tries afresh. To be called

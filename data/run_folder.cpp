@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "data/checkpoint.h"
 #include "data/file.h"
 
 namespace towers::data {
@@ -134,12 +136,66 @@ void refuse_foreign(const std::filesystem::path& dir,
               "); wait for it, end it, or use another folder");
 }
 
+// In a sticky folder (as /tmp is) only its owner and a file's own may replace or delete the file.
+void refuse_others_files(const std::filesystem::path& dir) {
+  const uid_t user = ::geteuid();
+  struct stat folder {};
+  if (user == 0 || ::stat(dir.c_str(), &folder) != 0 || (folder.st_mode & S_ISVTX) == 0 ||
+      folder.st_uid == user)
+    return;
+  Content content = list(dir);
+  content.own.insert(content.own.end(), content.temporary.begin(), content.temporary.end());
+  for (const std::filesystem::path& path : content.own) {
+    struct stat file {};
+    if (::lstat(path.c_str(), &file) == 0 && file.st_uid != user)
+      throw Error(path.string() + " belongs to another user (uid " + std::to_string(file.st_uid) +
+                  "), and " + dir.string() + " is a sticky folder, where this run could neither " +
+                  "replace nor delete it; use another folder");
+  }
+}
+
 void remove(const std::vector<std::filesystem::path>& files) {
   for (const std::filesystem::path& file : files) {
     std::error_code error;
     std::filesystem::remove(file, error);
     if (error) throw_file_error("delete", file, error.value());
   }
+}
+
+// Of a checkpoint the index comes last and goes first, so a process that was killed in between left
+// data that nobody can read.
+std::vector<std::filesystem::path> data_without_index(
+    const std::vector<std::filesystem::path>& own) {
+  std::vector<std::filesystem::path> data;
+  for (const std::filesystem::path& file : own) {
+    const std::string name = file.filename().string();
+    const std::size_t mark = name.find(".data-");
+    if (mark == std::string::npos || !is_checkpoint_name(name)) continue;
+    std::error_code error;
+    if (!std::filesystem::exists(file.parent_path() / (name.substr(0, mark) + ".index"), error) &&
+        !error)
+      data.push_back(file);
+  }
+  return data;
+}
+
+// "model.ckpt-1000"; empty where no state file says so.
+std::string latest_name(const std::filesystem::path& dir) {
+  try {
+    return read_checkpoint_state(dir).latest.filename().string();
+  } catch (const Error&) {
+    return {};  // damaged: it goes too
+  }
+}
+
+// Killed at any moment of a deletion, the folder is one that a run can go on in: from the latest
+// checkpoint as long as that is whole, from the start when it is not. flags.txt tells a run that
+// the latest is its own once no file `checkpoint` does.
+int deletion_rank(const std::filesystem::path& file, const std::string& latest) {
+  const std::string name = file.filename().string();
+  if (name == kFlagsFile) return 4;
+  if (!latest.empty() && name.starts_with(latest + ".")) return name.ends_with(".index") ? 2 : 3;
+  return name == "checkpoint" ? 1 : 0;
 }
 
 std::string plural(std::size_t n) {
@@ -155,19 +211,25 @@ RunFolder::RunFolder(const std::filesystem::path& dir, Mode mode) : dir_(dir), m
   lock_.emplace(dir / kLockFile, [&] { throw_in_use(dir); });
   lock_->write(std::to_string(::getpid()) + "\n");
   require_writable_folder(dir);
+  refuse_others_files(dir);
 }
 
 void RunFolder::clear() {
-  const Content content = list(dir_);
+  Content content = list(dir_);
   remove(content.temporary);
+  if (mode_ == Mode::resume) remove(data_without_index(content.own));
   if (mode_ == Mode::resume || content.own.empty()) return;
+  std::stable_sort(content.own.begin(), content.own.end(),
+                   [latest = latest_name(dir_)](const auto& a, const auto& b) {
+                     return deletion_rank(a, latest) < deletion_rank(b, latest);
+                   });
   remove(content.own);
   notice_ = "deleted " + plural(content.own.size()) + " of a former run in " + dir_.string();
 }
 
-std::vector<std::filesystem::path> RunFolder::checkpoints() const {
+std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& dir) {
   std::vector<std::filesystem::path> prefixes;
-  for (const std::filesystem::path& file : list(dir_).own)
+  for (const std::filesystem::path& file : list(dir).own)
     if (file.extension() == ".index") prefixes.push_back(file.parent_path() / file.stem());
   std::sort(prefixes.begin(), prefixes.end(),
             [](const auto& a, const auto& b) { return step_of(a) < step_of(b); });

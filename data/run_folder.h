@@ -15,6 +15,9 @@ namespace towers::data {
 // How a run's flags.txt begins: one without it is somebody's own.
 inline constexpr std::string_view kFlagsFileMark = "# The flags of this run.";
 
+// Prefixes of the checkpoints model.ckpt-STEP that lie in `dir`, by step.
+std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& dir);
+
 // train_dir of one run, locked (file "lock", holding the pid) until destruction.
 class RunFolder {
  public:
@@ -24,19 +27,20 @@ class RunFolder {
   // fresh: a foreign file is an Error that names it, --overwrite, --resume and another folder.
   // overwrite, resume: foreign files are welcome.
   // `/` and the home folder are always refused. A folder locked by a live run is an Error naming
-  // its pid. A folder that can't be made or written is an Error with path and reason.
+  // its pid. A folder that can't be made or written is an Error with path and reason, and so is one
+  // with a former run's file that this user may not replace (another's, in a sticky folder).
   RunFolder(const std::filesystem::path& dir, Mode mode);
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
 
   // fresh, overwrite: deletes a former run's own files (event files, model.ckpt-*, checkpoint,
-  // flags.txt and temporary files of the same), nothing else. resume: leftover temporary files
-  // alone.
+  // flags.txt and temporary files of the same), nothing else. resume: what a killed run left half
+  // made or half deleted, that is temporary files, and data of checkpoints without an index.
   void clear();
 
   const std::filesystem::path& path() const { return dir_; }
   // Prefixes of the checkpoints that lie there, by step.
-  std::vector<std::filesystem::path> checkpoints() const;
+  std::vector<std::filesystem::path> checkpoints() const { return checkpoints_in(dir_); }
   // One line for the log: "deleted 12 files of a former run in DIR"; empty when nothing was
   // deleted.
   const std::string& notice() const { return notice_; }

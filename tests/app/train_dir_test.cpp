@@ -93,6 +93,37 @@ TEST_CASE("checkpoints without a state file are not trained over by --resume") {
   CHECK(checkpoint_bytes(folder.path() / "run", 2) == before);
 }
 
+TEST_CASE("a checkpoint that no file names, since its save was killed, is gone on from") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run";
+  REQUIRE(quick_run(run, 1).exit_code == 0);
+  fs::remove(run / "checkpoint");
+  const ProcessResult resumed = quick_run(run, 3, {"--resume"});
+  CHECK(resumed.exit_code == 0);
+  CHECK(contains(resumed.err, "resuming from " + (run / "model.ckpt-0").string()));
+  CHECK(contains(read_file(run / "checkpoint"), "all_model_checkpoint_paths: \"model.ckpt-0\""));
+  // Without its line in flags.txt it may be anybody's.
+  REQUIRE(quick_run(run, 1).exit_code == 0);
+  fs::remove(run / "checkpoint");
+  write_file(run / "flags.txt", "# The flags of this run.\n--seed=7\n");
+  CHECK(quick_run(run, 3, {"--resume"}).exit_code == 1);
+}
+
+TEST_CASE("variables come from no checkpoint that the new run deletes") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", link = folder.path() / "link";
+  REQUIRE(quick_run(run, 1).exit_code == 0);
+  fs::create_directory_symlink(run, link);
+  for (const fs::path& source : {run / "model.ckpt-0", link / "model.ckpt-0"}) {
+    const ProcessResult refused = quick_run(run, 1, {"--init_from=" + source.string()});
+    CHECK(refused.exit_code == 2);
+    CHECK(contains(refused.err, "--init_from=" + source.string() + " lies in --train_dir"));
+    CHECK(fs::exists(run / "model.ckpt-0.index"));
+  }
+  CHECK(quick_run(folder.path() / "other", 1, {"--init_from=" + (run / "model.ckpt-0").string()})
+            .exit_code == 0);
+}
+
 TEST_CASE("a value that is not supported is told before anything is made") {
   TemporaryFolder folder;
   for (const std::string flag : {"--precision=bf16", "--device=gpu"}) {

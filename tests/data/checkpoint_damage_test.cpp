@@ -109,15 +109,46 @@ TEST_CASE("Truncated data is found on opening, with the tensor's name") {
   CHECK(test::contains(message, good.data.string() + " is truncated: tensor conv1/weights"));
 }
 
-TEST_CASE("A changed byte of the data is found on reading, with the tensor's name") {
+TEST_CASE("Each changed byte of the data is found on reading, with its tensor's name") {
   const Specimen good;
-  CHECK(good.read_error().empty());
-  std::string bytes = test::read_file(good.data);
-  bytes[5] = static_cast<char>(bytes[5] ^ 1);
-  test::write_file(good.data, bytes);
-  CHECK(good.open_error().empty());
-  CHECK(test::contains(good.read_error(),
-                       good.data.string() + " is damaged: the checksum of tensor conv1/weights"));
+  const std::string bytes = test::read_file(good.data);
+  REQUIRE(bytes.size() == 28);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    for (const int change : {1, 0x80, 0xff}) {
+      std::string changed = bytes;
+      changed[i] = static_cast<char>(changed[i] ^ change);
+      test::write_file(good.data, changed);
+      INFO("byte " << i << " ^ " << change);
+      CHECK(good.open_error().empty());
+      const std::string step_error =
+          test::error_of([&] { CheckpointReader(good.prefix).read_integer("global_step"); });
+      const bool of_weights = i < 24;
+      CHECK(test::contains(of_weights ? good.read_error() : step_error,
+                           good.data.string() + " is damaged: the checksum of tensor " +
+                               (of_weights ? "conv1/weights" : "global_step")));
+      CHECK((of_weights ? step_error : good.read_error()).empty());
+    }
+  }
+}
+
+TEST_CASE(
+    "Each changed byte of the state file is an error, or leads to the same or to no checkpoint") {
+  const Specimen good;
+  write_checkpoint_state(good.folder.path(), {good.prefix, {good.prefix}, {}});
+  const auto state = good.folder.path() / "checkpoint";
+  const std::string bytes = test::read_file(state);
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string changed = bytes;
+    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << (bit % 8)));
+    test::write_file(state, changed);
+    INFO("byte " << bit / 8);
+    std::string opened;
+    const std::string message = test::error_of([&] {
+      const auto latest = read_checkpoint_state(good.folder.path()).latest;
+      opened = CheckpointReader(latest).prefix().string();
+    });
+    CHECK((opened == good.prefix.string() || test::contains(message, good.folder.path().string())));
+  }
 }
 
 TEST_CASE("Data cut after opening is an error on reading") {

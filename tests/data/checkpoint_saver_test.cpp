@@ -107,6 +107,21 @@ TEST_CASE("A resumed run's saver goes on with the checkpoints it finds") {
   CHECK(test::names_in(folder.path()) == files_of({1, 2, 3}));
 }
 
+TEST_CASE("A whole checkpoint that a killed run did not get to name is the first to go") {
+  const test::TemporaryFolder folder;
+  {
+    CheckpointSaver saver(folder.path(), 2);
+    for (const int step : {1, 2}) save(saver, step);
+  }
+  write_checkpoint(checkpoint_prefix(folder.path(), 5), Values(5).tensors());
+  write_checkpoint(checkpoint_prefix(folder.path(), 0), Values(0).tensors());  // no leftover
+  CheckpointSaver saver(folder.path(), 3);
+  CHECK(saver.latest() == checkpoint_prefix(folder.path(), 2));
+  save(saver, 3);
+  CHECK(saver.wait().empty());
+  CHECK(test::names_in(folder.path()) == files_of({0, 1, 2, 3}));
+}
+
 TEST_CASE("Of TensorFlow's checkpoints all shards go, and nothing that it does not own") {
   const test::TemporaryFolder folder, other;
   for (const char* name : {"model.ckpt-0.index", "model.ckpt-0.data-00000-of-00002",

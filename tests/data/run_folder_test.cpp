@@ -119,8 +119,9 @@ TEST_CASE("overwrite deletes own files alone") {
   CHECK(test::names_in(folder.path / "photos") == Names{"checkpoint"});
 }
 
-TEST_CASE("resume deletes leftover temporary files alone") {
+TEST_CASE("resume deletes what a killed run left half done alone") {
   Folder folder(kOwn);
+  test::write_file(folder.path / "model.ckpt-7.data-00000-of-00001", "");  // without an index
   for (const std::string& name : kTemporary) test::write_file(folder.path / name, "");
   test::write_file(folder.path / "model.ckpt-0.meta", "");
   test::write_file(folder.path / "graph.pbtxt.tmp.5", "");
@@ -131,6 +132,23 @@ TEST_CASE("resume deletes leftover temporary files alone") {
   std::sort(want.begin(), want.end());
   CHECK(test::names_in(folder.path) == want);
   CHECK(run.notice().empty());
+}
+
+TEST_CASE("A former run's file of another user in a sticky folder is refused at once") {
+  if (::geteuid() != 0) return test::skip("needs root to make another user's files");
+  const Folder folder(kOwn);
+  std::filesystem::permissions(folder.path, std::filesystem::perms(01777));
+  for (const Mode mode : {Mode::fresh, Mode::overwrite, Mode::resume}) {
+    const std::string message =
+        test::error_without_rights([&] { RunFolder run(folder.path, mode); });
+    CHECK(test::contains(message, "belongs to another user (uid 0)"));
+    CHECK(test::contains(message, folder.path.string() + " is a sticky folder"));
+  }
+  // With files of one's own alone, such a folder is as good as any.
+  for (const std::string& name : kOwn)
+    REQUIRE(::chown((folder.path / name).c_str(), 65534, 65534) == 0);
+  CHECK(test::error_without_rights([&] { RunFolder(folder.path, Mode::fresh).clear(); }) == "");
+  CHECK(test::names_in(folder.path).empty());
 }
 
 TEST_CASE("The root and the home folder are refused however they are spelled") {

@@ -139,6 +139,44 @@ TEST_CASE("Killed anywhere in a save, the state file names a whole checkpoint") 
   }
 }
 
+TEST_CASE("Killed anywhere in a save, the next run deletes what the killed one would have") {
+  for (int n = 0;; ++n) {
+    INFO("call " << n);
+    const test::TemporaryFolder folder;
+    const auto dir = folder.path() / "train";
+    { const RunFolder run(dir, RunFolder::Mode::fresh); }
+    const auto save = [](CheckpointSaver& saver, std::int64_t step) {
+      saver.save(step, tensors(kOld));
+      return saver.wait();
+    };
+    const pid_t child = ::fork();
+    if (child == 0) {
+      CheckpointSaver saver(dir, 2);
+      save(saver, 1);
+      save(saver, 2);
+      test::fail_call(n, Failure::kill, 0);
+      save(saver, 3);
+      ::_exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    RunFolder resumed(dir, RunFolder::Mode::resume);
+    resumed.clear();
+    CheckpointSaver saver(dir, 2);
+    CHECK(save(saver, 13) == "");
+    CHECK(save(saver, 14) == "");
+    Names names = test::names_in(dir);
+    std::erase(names, "lock");
+    CHECK(names == Names{"checkpoint", "model.ckpt-13.data-00000-of-00001", "model.ckpt-13.index",
+                         "model.ckpt-14.data-00000-of-00001", "model.ckpt-14.index"});
+    if (WEXITSTATUS(status) == 0) {
+      CHECK(n >= 16);  // the state file is written before the deletion and after it
+      return;
+    }
+  }
+}
+
 TEST_CASE(
     "Killed while it replaces a checkpoint of the same step, a run leaves the old or the new") {
   for (int n = 0;; ++n) {
