@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/backend_choice.h"
 #include "app/commands.h"
 #include "app/evaluation.h"
 #include "app/setup.h"

@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     cli::prepare_standard_streams();
     app::prepare_signals();
     const cli::Parsed parsed =
-        cli::parse(std::vector<std::string>(argv + 1, argv + argc), app::version_text());
+        cli::parse(std::vector<std::string>(argv + 1, argv + argc), app::version_text);
     return std::visit(app::Run{parsed}, parsed.command);
   } catch (const UsageError& error) {
     cli::log_error(error.what());

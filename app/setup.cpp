@@ -1,22 +1,15 @@
 #include "app/setup.h"
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 
 #include "cli/console.h"
 #include "core/error.h"
 #include "cpu/backend.h"
+#include "cuda/loader.h"
 #include "data/cifar10_archive.h"
 
 namespace towers::app {
 namespace {
-
-bool nvidia_device_present() {
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (visible != nullptr && (*visible == '\0' || *visible == '-')) return false;
-  return std::filesystem::exists("/dev/nvidia0") || std::filesystem::exists("/dev/dxg");
-}
 
 void show_download(const data::Progress& p, cli::ProgressLine& line) {
   const double fraction =
@@ -34,21 +27,13 @@ void show_download(const data::Progress& p, cli::ProgressLine& line) {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(const cli::CommonOptions& options) {
-  const std::string built = "this build has no CUDA backend";
-  if (options.device == "gpu")
-    throw Error("--device=gpu: " + built + "; train on the CPU with --device=cpu");
-  if (options.device == "auto" && nvidia_device_present())
-    throw Error("an NVIDIA device is present but " + built +
-                "; give --device=cpu to train on the CPU");
-  return cpu::make_backend(
-      {.threads = options.compute_threads, .devices = options.cpu_devices, .simd = options.simd});
-}
-
 std::string version_text() {
   std::string text = "towers " TOWERS_VERSION "\n";
   text += "compiler: " TOWERS_COMPILER ", " TOWERS_BUILD_TYPE "\n";
-  text += "backends: CPU (" + cpu::available_simd() + "); CUDA: not compiled in";
+  text += "CPU: " + cpu::available_simd() + "\n";
+  text += "GPU module: " + cuda::module_build() + "\n";
+  const auto reason = cuda::why_not_loadable(cuda::look_around());
+  text += "GPU module loads: " + (reason ? "no, " + reason->text : std::string("yes"));
   return text;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
-// What several commands need before they can start: a backend, data, a precision.
+// What several commands need before they can start: data, a precision.
 
-#include <memory>
 #include <string>
 
 #include "cli/options.h"
@@ -10,11 +9,7 @@
 
 namespace towers::app {
 
-// Picks the backend for --device. "auto" takes GPUs where they are usable, else the CPU; an NVIDIA
-// device that cannot be used is an Error that names --device=cpu, never a silent run on the CPU.
-std::unique_ptr<Backend> make_backend(const cli::CommonOptions& options);
-
-// What --version prints: the version and what is compiled in.
+// What --version prints: the version, what is compiled in, and whether the GPU module loads.
 std::string version_text();
 
 Precision parse_precision(const std::string& name);

@@ -1,5 +1,6 @@
 #include "app/start_table.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/console.h"
@@ -14,8 +15,10 @@ std::string short_number(double value) {
 }
 
 std::string devices_text(const StartTable& t) {
+  // Those in use: towers go to the first ones, one each, then round again.
   std::string names;
-  for (const Device& d : t.backend.devices()) names += " " + short_name(d);
+  const std::size_t used = std::min(t.backend.devices().size(), t.placement.device_of_tower.size());
+  for (std::size_t d = 0; d < used; ++d) names += " " + short_name(t.backend.devices()[d]);
   std::string text = t.backend.description() + ":" + names;
   if (t.placement.shared)
     text += " (" + shared_devices_line(t.options.num_gpus, t.backend.devices().size()) + ")";

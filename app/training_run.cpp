@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "app/backend_choice.h"
 #include "app/setup.h"
 #include "app/signals.h"
 #include "app/start_table.h"
@@ -179,9 +180,10 @@ void TrainingRun::say_changed_flags() const {
   RunState now;
   now.flagfile = flagfile_;
   std::string changed;
-  for (const char* name : {"batch_size", "num_gpus", "seed", "dataset", "precision",
-                           "learning_rate", "learning_rate_decay", "epochs_per_decay",
-                           "moving_average_decay", "weight_decay", "decay_by", "convolution"}) {
+  for (const char* name :
+       {"batch_size", "num_gpus", "seed", "dataset", "precision", "learning_rate",
+        "learning_rate_decay", "epochs_per_decay", "moving_average_decay", "weight_decay",
+        "decay_by", "convolution", "allow_tf32"}) {
     const auto before = state_.flag(name), after = now.flag(name);
     if (before && after && *before != *after)
       changed += std::string(changed.empty() ? "" : ", ") + "--" + name + "=" + *after + " (was " +

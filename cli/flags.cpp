@@ -157,6 +157,8 @@ std::vector<Flag> device_flags() {
              "of the arithmetic"),
       common("use_fp16", group, both, without_line(boolean(&O::use_fp16)),
              "the same as --precision=fp16"),
+      common("allow_tf32", group, both, boolean(&O::allow_tf32),
+             "let GPUs round the inputs of fp32 products to TF32: faster, about three digits"),
       common("compute_threads", group, both | devices_bit,
              with_default_text(whole(&O::compute_threads, 0, 4096), "0"),
              "of all CPU devices; 0: as many as allowed"),

@@ -20,6 +20,7 @@ struct CommonOptions {
   bool allow_soft_placement = true;
   bool log_device_placement = false;
   std::string precision = "fp32";    // fp32, bf16, fp16, fp64
+  bool allow_tf32 = false;           // fp32 products on GPUs may round their inputs
   bool use_fp16 = false;             // parse() has already turned it into precision fp16
   int compute_threads = 0;           // 0: from the affinity mask and the cgroup quota
   std::optional<int> input_threads;  // unset: chosen; 0: synchronous

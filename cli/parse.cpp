@@ -165,14 +165,14 @@ CommonOptions* options_of(Command& command) {
 
 }  // namespace
 
-Parsed parse(const std::vector<std::string>& args, const std::string& version) {
+Parsed parse(const std::vector<std::string>& args, const std::function<std::string()>& version) {
   const Spelled spelled = spell(args);
   if (spelled.has_command && spelled.command == "help") {
     return {Information{help(command_to_explain(spelled, args))}, "", {}};
   }
   const CommandRow& command = command_of(spelled, args);
   if (spelled.help) return {Information{help(command)}, "", {}};
-  if (spelled.version) return {Information{version}, "", {}};
+  if (spelled.version) return {Information{version()}, "", {}};
 
   Parsed parsed{command.make(), "", {}};
   CommonOptions& options = *options_of(parsed.command);

@@ -1,6 +1,7 @@
 #pragma once
 // argv to options. Help and parser are both made from the one table in cli/flags.h.
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -29,13 +30,13 @@ struct Parsed {
   std::vector<std::string> given;
 };
 
-// args: without the program's name. `version`: what --version prints.
+// args: without the program's name. `version`: makes what --version prints.
 // Spellings: --flag=value, --flag value, --bool, --nobool, --bool=false, all with one dash too;
 // `--` ends the flags. --flagfile=FILE stands for the lines of FILE; of a flag given twice the last
 // counts. Flags may stand before the command word. Nothing is touched but the flagfiles, which are
 // read. Throws UsageError: unknown command or flag (with the nearest name), malformed or
 // out-of-range value.
-Parsed parse(const std::vector<std::string>& args, const std::string& version);
+Parsed parse(const std::vector<std::string>& args, const std::function<std::string()>& version);
 
 // `flagfile` with its line of flag `name` replaced by "--name=value", or that line added.
 std::string with_flag(std::string_view flagfile, std::string_view name, std::string_view value);

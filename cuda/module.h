@@ -13,14 +13,14 @@ struct BackendOptions {
   const char* engine_cache = "";  // file that keeps measured engine choices; "" keeps none
 };
 
-// What the module exports, as "towers_cuda_backend". `stamp` is the caller's kModuleStamp: a module
-// of another build is refused, for classes cross this boundary. Returns 0 and the backend, which
+// What the module exports, as "towers_cuda_backend". `stamp` is the caller's kModuleStamp
+// (cuda/stamp.h.in): a module of another build is refused, for classes cross this boundary. Returns 0 and the backend, which
 // the caller deletes; or 1 and a line of text for the user in `error`, cut to error_size.
 using CreateBackend = int (*)(const char* stamp, const BackendOptions* options, Backend** backend,
                               char* error, std::size_t error_size);
 
 inline constexpr const char* kModuleFunction = "towers_cuda_backend";
-// Version and compiler: what has to be equal for the classes of core/ to have one layout.
-inline constexpr const char* kModuleStamp = TOWERS_MODULE_STAMP;
+// How the error of a module with another stamp begins; its own stamp follows.
+inline constexpr const char* kStaleModule = "stale: ";
 
 }  // namespace towers::cuda

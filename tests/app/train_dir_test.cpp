@@ -126,7 +126,7 @@ TEST_CASE("variables come from no checkpoint that the new run deletes") {
 
 TEST_CASE("a value that is not supported is told before anything is made") {
   TemporaryFolder folder;
-  for (const std::string flag : {"--precision=bf16", "--device=gpu"}) {
+  for (const std::string flag : {"--precision=bf16", "--precision=fp16"}) {
     INFO(flag);
     CHECK(quick_run(folder.path() / "run", 1, {flag}).exit_code == 1);
     CHECK_FALSE(fs::exists(folder.path() / "run"));

@@ -24,6 +24,7 @@ const std::string device_defaults =
     "--allow_soft_placement=true\n"
     "--log_device_placement=false\n"
     "--precision=fp32\n"
+    "--allow_tf32=false\n"
     "--compute_threads=0\n"
     "--cpu_devices=1\n"
     "--simd=auto\n";

@@ -163,6 +163,7 @@ TEST_CASE("what is written for a command is read back to the same, for every fla
       {"allow_soft_placement", "false"},
       {"log_device_placement", "true"},
       {"precision", "fp64"},
+      {"allow_tf32", "true"},
       {"compute_threads", "5"},
       {"cpu_devices", "2"},
       {"simd", "AVX2"},

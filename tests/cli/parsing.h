@@ -13,7 +13,7 @@
 namespace towers::test {
 
 inline cli::Parsed parsed(const std::vector<std::string>& args) {
-  return cli::parse(args, "the version");
+  return cli::parse(args, [] { return "the version"; });
 }
 
 template <class Options>

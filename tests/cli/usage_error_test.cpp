@@ -145,7 +145,7 @@ TEST_CASE("stray words are named") {
 }
 
 TEST_CASE("flags of features that are not there are unknown") {
-  for (const char* flag : {"--allow_tf32", "--metrics_log=x", "--trace_file=x", "--progress",
+  for (const char* flag : {"--metrics_log=x", "--trace_file=x", "--progress",
                            "--stall_seconds=1", "--ps_hosts=a:1", "--issync=1", "--input=host"}) {
     INFO(flag);
     CHECK(complaint({flag}).starts_with("unknown flag "));

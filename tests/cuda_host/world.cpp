@@ -178,4 +178,9 @@ std::vector<std::string> finish() {
   return all;
 }
 
+int pageable_copies() {
+  const Locked world;
+  return world->pageable_copies;
+}
+
 }  // namespace towers::cuda_host

@@ -1,0 +1,27 @@
+# The module's files, a line each: plain C++, and what nvcc compiles.
+set(cuda_sources
+  all_reduce.cpp
+  backend.cpp
+  conv2d.cpp
+  cudnn_graph.cpp
+  devices.cpp
+  free_memory.cpp
+  inference.cpp
+  layers.cpp
+  matmul.cpp
+  module.cpp
+  plan.cpp
+  rank.cpp
+  runtime.cpp
+  towers.cpp)
+set(cuda_kernels
+  average.cu
+  column_sums.cu
+  direct_convolution.cu
+  distort.cu
+  elementwise.cu
+  filters.cu
+  local_response_norm.cu
+  max_pool.cu
+  softmax_loss.cu
+  update.cu)

@@ -1,0 +1,52 @@
+// The GPU's rows of the suite, by the real module. Without a GPU each case says what lacks.
+
+#include <stdexcept>
+
+#include "cuda/loader.h"
+#include "tests/backend/under_test.h"
+
+namespace towers::test {
+namespace {
+
+cuda::Surroundings surroundings() {
+  cuda::Surroundings s = cuda::look_around();
+  s.modules = {TOWERS_CUDA_MODULE_FILE};
+  return s;
+}
+
+std::unique_ptr<Backend> load() {
+  cuda::Loaded loaded = cuda::load_backend({}, surroundings());
+  if (!loaded.backend) throw std::runtime_error(loaded.reason->text);
+  return std::move(loaded.backend);
+}
+
+// Empty where there is a GPU to test on. One that is there and cannot be used is no reason to skip:
+// loading it fails in each case.
+std::string why_skip() {
+  if (cuda::nvidia_presence(surroundings()) == cuda::NvidiaPresence::present) return "";
+  const cuda::Loaded loaded = cuda::load_backend({}, surroundings());
+  return loaded.backend ? "" : "no CUDA device (" + loaded.reason->text + ")";
+}
+
+}  // namespace
+
+BackendList backends_under_test() {
+  static const std::string why = why_skip();
+  BackendList list;
+  list.why_none = why;
+  if (!why.empty()) return list;
+  BackendUnderTest row{.name = "cuda", .make = load};
+  row.thorough = true;
+  list.backends.push_back(row);
+  row.thorough = false;
+  row.name = "cuda, direct convolution";
+  row.options.convolution = "direct";
+  list.backends.push_back(row);
+  row.name = "cuda, deterministic";
+  row.options = {};
+  row.options.deterministic = true;
+  list.backends.push_back(row);
+  return list;
+}
+
+}  // namespace towers::test
