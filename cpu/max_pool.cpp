@@ -23,10 +23,23 @@ struct Tap {
 };
 
 template <class D>
+HWY_INLINE void StoreMaximum(D d, hn::Vec<D> best, hn::Vec<hn::RebindToSigned<D>> place,
+                             std::ptrdiff_t c, float* out, std::uint8_t* winner, bool relu_input) {
+  const hn::RebindToSigned<D> di;
+  const hn::Rebind<std::uint8_t, D> du8;
+  hn::StoreU(best, d, out + c);
+  if (winner == nullptr) return;
+  if (relu_input) {
+    const auto passes = hn::RebindMask(di, hn::Gt(best, hn::Zero(d)));
+    place = hn::IfThenElse(passes, place, hn::Set(di, kNoWinner));
+  }
+  hn::StoreU(hn::DemoteTo(du8, place), du8, winner + c);
+}
+
+template <class D>
 void MaximumOf(D d, const Tap* taps, int count, std::ptrdiff_t c, float* out, std::uint8_t* winner,
                bool relu_input) {
   const hn::RebindToSigned<D> di;
-  const hn::Rebind<std::uint8_t, D> du8;
   auto best = hn::LoadU(d, taps[0].values + c);
   auto place = hn::Set(di, taps[0].place);
   for (int t = 1; t < count; ++t) {
@@ -35,13 +48,7 @@ void MaximumOf(D d, const Tap* taps, int count, std::ptrdiff_t c, float* out, st
     best = hn::IfThenElse(better, x, best);
     place = hn::IfThenElse(hn::RebindMask(di, better), hn::Set(di, taps[t].place), place);
   }
-  hn::StoreU(best, d, out + c);
-  if (winner == nullptr) return;
-  if (relu_input) {
-    const auto passes = hn::RebindMask(di, hn::Gt(best, hn::Zero(d)));
-    place = hn::IfThenElse(passes, place, hn::Set(di, kNoWinner));
-  }
-  hn::StoreU(hn::DemoteTo(du8, place), du8, winner + c);
+  StoreMaximum(d, best, place, c, out, winner, relu_input);
 }
 
 template <class D>
@@ -57,7 +64,144 @@ void GradientOf(D d, const Tap* taps, int count, std::ptrdiff_t c, float* d_in) 
   hn::StoreU(sum, d, d_in + c);
 }
 
+// Pools of 3 x 3 at stride 2 over images of even size, as nets have them: the padding is one row
+// and one column, at the end. What is general below is unrolled here.
+bool IsThreeByTwo(const PoolShape& s) {
+  return s.size == 3 && s.stride == 2 && s.top == 0 && s.left == 0 && s.input.height % 2 == 0 &&
+         s.input.width % 2 == 0;
+}
+
+// The first `rows` x `columns` values of a window of 3 x 3.
+template <int rows, int columns>
+struct ThreeByTwoMaximum {
+  const float* in;
+  std::ptrdiff_t row, pixel;
+  float* out;
+  std::uint8_t* winner;
+  bool relu_input;
+
+  template <class D>
+  HWY_INLINE void operator()(D d, std::ptrdiff_t c) const {
+    const hn::RebindToSigned<D> di;
+    auto best = hn::LoadU(d, in + c);
+    auto place = hn::Zero(di);
+    HWY_UNROLL(9)
+    for (int i = 1; i < rows * columns; ++i) {
+      const int ky = i / columns, kx = i % columns;
+      const auto x = hn::LoadU(d, in + ky * row + kx * pixel + c);
+      const auto better = hn::Gt(x, best);
+      best = hn::IfThenElse(better, x, best);
+      place = hn::IfThenElse(hn::RebindMask(di, better), hn::Set(di, ky * 3 + kx), place);
+    }
+    StoreMaximum(d, best, place, c, out, winner, relu_input);
+  }
+};
+
+// The gradients of 2 x 2 inputs, from the window that begins there and, where `above` and `before`
+// say that there are any, those that end there.
+template <bool above, bool before>
+struct ThreeByTwoGradient {
+  const float* d_out;
+  std::ptrdiff_t out_row, out_pixel;
+  const std::uint8_t* winner;
+  std::ptrdiff_t winner_row, winner_pixel;
+  float* d_in;
+  std::ptrdiff_t in_row, in_pixel;
+
+  // What the window `up` rows above and `back` columns before gives to its value at `place`.
+  template <int up, int back, int place, class D>
+  HWY_INLINE hn::Vec<D> Share(D d, std::ptrdiff_t c) const {
+    if constexpr ((up > 0 && !above) || (back > 0 && !before)) {
+      return hn::Zero(d);
+    } else {
+      const hn::RebindToSigned<D> di;
+      const hn::Rebind<std::uint8_t, D> du8;
+      const auto won =
+          hn::PromoteTo(di, hn::LoadU(du8, winner - up * winner_row - back * winner_pixel + c));
+      const auto gradient = hn::LoadU(d, d_out - up * out_row - back * out_pixel + c);
+      return hn::IfThenElseZero(hn::RebindMask(d, hn::Eq(won, hn::Set(di, place))), gradient);
+    }
+  }
+
+  template <class D>
+  HWY_INLINE void operator()(D d, std::ptrdiff_t c) const {
+    float* to = d_in + c;
+    hn::StoreU(hn::Add(hn::Add(Share<1, 1, 8>(d, c), Share<1, 0, 6>(d, c)),
+                       hn::Add(Share<0, 1, 2>(d, c), Share<0, 0, 0>(d, c))),
+               d, to);
+    hn::StoreU(hn::Add(Share<1, 0, 7>(d, c), Share<0, 0, 1>(d, c)), d, to + in_pixel);
+    to += in_row;
+    hn::StoreU(hn::Add(Share<0, 1, 5>(d, c), Share<0, 0, 3>(d, c)), d, to);
+    hn::StoreU(Share<0, 0, 4>(d, c), d, to + in_pixel);
+  }
+};
+
+template <class Call>
+HWY_INLINE void ForChannels(std::ptrdiff_t channels, const Call& call) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 1> one;
+  const std::ptrdiff_t lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
+  std::ptrdiff_t c = 0;
+  for (; c + lanes <= channels; c += lanes) call(d, c);
+  for (; c < channels; ++c) call(one, c);
+}
+
+template <int rows, int columns>
+HWY_INLINE void MaximumAt(const PoolShape& s, ConstView in, float* out, std::uint8_t* winner,
+                          bool relu_input) {
+  ForChannels(s.input.channels,
+              ThreeByTwoMaximum<rows, columns>{in.data, in.row, in.pixel, out, winner, relu_input});
+}
+
+void ThreeByTwoForward(const PoolShape& s, ConstView in, View out, std::uint8_t* winner,
+                       bool relu_input) {
+  for (int y = 0; y < s.output.height; ++y) {
+    for (int x = 0; x < s.output.width; ++x) {
+      const ConstView window = in.from(2 * y, 2 * x);
+      const bool last_row = y + 1 == s.output.height, last_column = x + 1 == s.output.width;
+      if (last_row && last_column)
+        MaximumAt<2, 2>(s, window, out.at(y, x), winner, relu_input);
+      else if (last_row)
+        MaximumAt<2, 3>(s, window, out.at(y, x), winner, relu_input);
+      else if (last_column)
+        MaximumAt<3, 2>(s, window, out.at(y, x), winner, relu_input);
+      else
+        MaximumAt<3, 3>(s, window, out.at(y, x), winner, relu_input);
+      if (winner != nullptr) winner += s.input.channels;
+    }
+  }
+}
+
+template <bool above, bool before>
+HWY_INLINE void GradientAt(const PoolShape& s, ConstView d_out, const std::uint8_t* winner,
+                           View d_in) {
+  const std::ptrdiff_t channels = s.input.channels;
+  ForChannels(channels, ThreeByTwoGradient<above, before>{
+                            d_out.data, d_out.row, d_out.pixel, winner, s.output.width * channels,
+                            channels, d_in.data, d_in.row, d_in.pixel});
+}
+
+void ThreeByTwoBackward(const PoolShape& s, ConstView d_out, const std::uint8_t* winner,
+                        View d_in) {
+  for (int y = 0; y < s.output.height; ++y) {
+    for (int x = 0; x < s.output.width; ++x) {
+      const ConstView from = d_out.from(y, x);
+      const View to = d_in.from(2 * y, 2 * x);
+      if (y > 0 && x > 0)
+        GradientAt<true, true>(s, from, winner, to);
+      else if (y > 0)
+        GradientAt<true, false>(s, from, winner, to);
+      else if (x > 0)
+        GradientAt<false, true>(s, from, winner, to);
+      else
+        GradientAt<false, false>(s, from, winner, to);
+      winner += s.input.channels;
+    }
+  }
+}
+
 void Forward(const PoolShape& s, ConstView in, View out, std::uint8_t* winner, bool relu_input) {
+  if (IsThreeByTwo(s)) return ThreeByTwoForward(s, in, out, winner, relu_input);
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
   const std::ptrdiff_t lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
@@ -81,6 +225,7 @@ void Forward(const PoolShape& s, ConstView in, View out, std::uint8_t* winner, b
 }
 
 void Backward(const PoolShape& s, ConstView d_out, const std::uint8_t* winner, View d_in) {
+  if (IsThreeByTwo(s)) return ThreeByTwoBackward(s, d_out, winner, d_in);
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
   const std::ptrdiff_t lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));

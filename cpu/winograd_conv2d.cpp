@@ -10,8 +10,8 @@ namespace towers::cpu {
 namespace {
 
 // Tiles that make the products worth their overhead while a worker's values stay near its core.
-constexpr int kTilesPerRun = 72;
-// Between the positions of transformed values: keeps them out of the same cache sets.
+constexpr int kTilesPerRun = 36;
+// Between positions: keeps those of one tile out of the same cache sets.
 constexpr std::ptrdiff_t kGap = 16;
 
 std::size_t size(std::ptrdiff_t values) {
@@ -57,7 +57,7 @@ class WinogradConv2d final : public SpatialLayer {
 
     const std::ptrdiff_t n = kernels.positions(), workers = setting.pool->threads();
     Memory& memory = *setting.memory;
-    transformed_weights_ = memory.floats(size(n * inputs_ * padded_outputs_));
+    transformed_weights_ = memory.floats(size(n * matrix(inputs_, padded_outputs_)));
     packed_biases_ = memory.floats(size(padded_outputs_));
     const std::ptrdiff_t tiles = longest_run_ * tiles_per_image_;
     position_ = tiles * width_ + kGap;
@@ -67,10 +67,10 @@ class WinogradConv2d final : public SpatialLayer {
     spread_position_ = tiles * padded_outputs_ + kGap;
     spread_size_ = n * spread_position_;
     spread_ = memory.floats(size(spread_size_ * workers));
-    sums_size_ = n * inputs_ * padded_outputs_;
+    sums_size_ = n * matrix(inputs_, padded_outputs_);
     sums_ = memory.floats(size(sums_size_ * workers));
     if (!setting.wants_input_gradient) return;
-    turned_weights_ = memory.floats(size(n * outputs_ * padded_inputs_));
+    turned_weights_ = memory.floats(size(n * matrix(outputs_, padded_inputs_)));
     turning_size_ = r * r * kTurnedTogether * inputs_;
     turning_ = memory.floats(size(turning_size_ * workers));
   }
@@ -114,6 +114,11 @@ class WinogradConv2d final : public SpatialLayer {
     return static_cast<int>((values + per_task - 1) / per_task);
   }
 
+  // From one position's matrix to the next one's.
+  static std::ptrdiff_t matrix(std::ptrdiff_t rows, std::ptrdiff_t padded_columns) {
+    return rows * padded_columns + kGap;
+  }
+
   TileGrid grid(const Run& run, std::ptrdiff_t channels) const {
     TileGrid grid = grid_;
     grid.images = run.count;
@@ -124,7 +129,7 @@ class WinogradConv2d final : public SpatialLayer {
 
   // Transformed weights as packed matrices with `rows` rows.
   Positions packed(float* data, std::ptrdiff_t rows, std::ptrdiff_t padded_columns) const {
-    return {data, rows * padded_columns, gemm_.panel, gemm_.panel, rows * gemm_.panel};
+    return {data, matrix(rows, padded_columns), gemm_.panel, gemm_.panel, rows * gemm_.panel};
   }
 
   void transform(const float* weights, std::ptrdiff_t input) const {
@@ -170,7 +175,7 @@ class WinogradConv2d final : public SpatialLayer {
     g.columns = gemm_.padded(out_channels);
     for (int p = 0; p < kernels_.positions(); ++p) {
       g.a = inputs.data + p * position_;
-      g.b = weights.data() + p * in_channels * g.columns;
+      g.b = weights.data() + p * matrix(in_channels, g.columns);
       g.c = products.data + p * position_;
       gemm_.gemm(g);
     }
@@ -185,7 +190,7 @@ class WinogradConv2d final : public SpatialLayer {
                            gemm_.panel, gemm_.panel, tiles * gemm_.panel};
     kernels_.spread_gradient(grid(run, outputs_), x.d_out, spread);
 
-    Positions sums{sums_.data() + sums_size_ * run.worker, inputs_ * padded_outputs_,
+    Positions sums{sums_.data() + sums_size_ * run.worker, matrix(inputs_, padded_outputs_),
                    padded_outputs_, padded_outputs_, 0};
     Gemm g;
     g.a_row = 1;

@@ -42,7 +42,7 @@ constexpr Matrix<rows, columns> folded(const Matrix<rows, columns>& m) {
 template <int m, int r>
 struct Winograd {
   static constexpr int kOutputs = m, kKernel = r, kTile = m + r - 1;
-  static constexpr double kPoints[] = {0, 1, -1, 2, -2, 0.5, -0.5};
+  static constexpr double kPoints[7] = {0, 1, -1, 2, -2, 0.5, -0.5};
   static constexpr int kFinite = kTile - 1;  // points
   static_assert(kFinite % 2 == 1 && kFinite <= 7, "0 and whole pairs");
 

@@ -70,8 +70,8 @@ TEST_CASE("max pools of odd shapes, of negative values too") {
   std::vector<Problem> problems;
   for (const MaxPool pool :
        {MaxPool{3, 2}, MaxPool{2, 2}, MaxPool{3, 1}, MaxPool{5, 3}, MaxPool{1, 1}, MaxPool{4, 1}})
-    for (const Extent in :
-         {Extent{1, 1, 3}, Extent{2, 3, 1}, Extent{7, 5, 3}, Extent{12, 13, 17}}) {
+    for (const Extent in : {Extent{1, 1, 3}, Extent{2, 2, 5}, Extent{2, 3, 1}, Extent{7, 5, 3},
+                            Extent{12, 13, 17}, Extent{8, 6, 33}}) {
       Net net = small_net(in, {first_convolution(in.channels), {"pool", pool}});
       net.name = "size " + std::to_string(pool.size) + ", stride " + std::to_string(pool.stride);
       problems.push_back(draw_problem(net, 3));
@@ -83,16 +83,18 @@ TEST_CASE("of equal values the first in row-major order wins a pool") {
   // A convolution with weights 1 and 0 copies the first channel, small integers full of ties; the
   // second channel differs everywhere, and its weight's gradient tells which of the equal values
   // won.
-  Net net = small_net({6, 7, 2}, {{"first", Convolution{.kernel = 1, .outputs = 1, .relu = false}},
-                                  {"pool", MaxPool{3, 2}}});
-  Problem problem = draw_problem(net, 4);
-  const std::size_t weights = problem.layout.find("first/weights").offset;
-  problem.variables[weights] = 1;
-  problem.variables[weights + 1] = 0;
-  problem.variables[problem.layout.find("first/biases").offset] = 0;
-  for (std::size_t i = 0; i < problem.images.size(); i += 2)
-    problem.images[i] = std::trunc(problem.images[i]);
-  check_on_all({problem});
+  for (const Extent in : {Extent{6, 7, 2}, Extent{6, 8, 2}}) {
+    Net net = small_net(in, {{"first", Convolution{.kernel = 1, .outputs = 1, .relu = false}},
+                             {"pool", MaxPool{3, 2}}});
+    Problem problem = draw_problem(net, 4);
+    const std::size_t weights = problem.layout.find("first/weights").offset;
+    problem.variables[weights] = 1;
+    problem.variables[weights + 1] = 0;
+    problem.variables[problem.layout.find("first/biases").offset] = 0;
+    for (std::size_t i = 0; i < problem.images.size(); i += 2)
+      problem.images[i] = std::trunc(problem.images[i]);
+    check_on_all({problem});
+  }
 }
 
 TEST_CASE("local response norms of any radius and exponent") {

@@ -48,13 +48,14 @@ cudaError_t copy(const Call& world, void* to, const void* from, std::size_t size
     return world.returns(cudaErrorStreamCaptureUnsupported);
   }
   // Nobody may count on what is at the destination from now on until the copy is done.
-  if (to_pinned && stream.capture == nullptr) std::memset(to, 0xff, size);
+  if (!to_device && stream.capture == nullptr) std::memset(to, 0xff, size);
   Work work;
   work.devices = kEvery;
   work.run = [=] { std::memmove(to, from, size); };
   world->enqueue(stream, std::move(work));
-  if (!pageable && !waits) return cudaSuccess;
-  world->pageable_copies += pageable;
+  // Of pageable memory CUDA only says that the copy may be synchronous.
+  if (pageable && world->random() % 2 == 0) waits = true;
+  if (!waits) return cudaSuccess;
   world->run_until([&] { return stream.queue.empty(); });
   return world.returns(world->sticky);
 }

@@ -22,7 +22,4 @@ void start(const Settings& settings);
 // nothing.
 std::vector<std::string> finish();
 
-// Copies from and to host memory that is not pinned since `start`; each stops the host.
-int pageable_copies();
-
 }  // namespace towers::cuda_host

@@ -178,9 +178,4 @@ std::vector<std::string> finish() {
   return all;
 }
 
-int pageable_copies() {
-  const Locked world;
-  return world->pageable_copies;
-}
-
 }  // namespace towers::cuda_host

@@ -70,7 +70,6 @@ class World {
   std::set<std::shared_ptr<Capture>> captures;  // under way
   std::vector<std::string> faults;
   cudaError_t sticky = cudaSuccess;  // after a fault, every call returns it
-  int pageable_copies = 0;
 
   CUstream_st* stream(cudaStream_t handle) const;  // null where there is no such stream
   bool alive(cudaEvent_t event) const { return events.count(event) > 0; }
