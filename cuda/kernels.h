@@ -62,6 +62,23 @@ void local_response_norm_backward(Stream& stream, const LocalResponseNorm& norm,
                                   int channels, const float* input, const float* d_output,
                                   bool relu_input, float* d_input);
 
+// ---- A pool and a norm, one after the other, in one pass: the same bits as one by one, for shapes
+// that pool_and_norm_fit says, and for pointers aligned to 16 bytes.
+bool pool_and_norm_fit(const WindowShape& shape, const LocalResponseNorm& norm);
+// pooled: the pool's output, which the backward pass reads; relu_input as for max_pool.
+void pool_then_norm(Stream& stream, const WindowShape& shape, const LocalResponseNorm& norm,
+                    const float* input, bool relu_input, float* pooled, std::uint8_t* winners,
+                    float* output);
+void pool_then_norm_backward(Stream& stream, const WindowShape& shape,
+                             const LocalResponseNorm& norm, const float* pooled,
+                             const float* d_output, const std::uint8_t* winners, float* d_input);
+// relu_input as for local_response_norm_backward.
+void norm_then_pool(Stream& stream, const LocalResponseNorm& norm, const WindowShape& shape,
+                    const float* input, float* output, std::uint8_t* winners);
+void norm_then_pool_backward(Stream& stream, const LocalResponseNorm& norm,
+                             const WindowShape& shape, const float* input, const float* d_output,
+                             const std::uint8_t* winners, bool relu_input, float* d_input);
+
 // ---- Mean softmax cross-entropy over the batch and its gradient.
 // labels: [batch]; d_logits: [batch][classes] = (softmax - one hot) / batch, or null for the loss
 // alone; losses: [batch], scratch; mean: one float.

@@ -18,7 +18,8 @@ __global__ void __launch_bounds__(kBlockThreads)
   const std::size_t pixel = pixel_of_thread();
   if (pixel >= pixels) return;
   const std::size_t at = pixel * static_cast<std::size_t>(4 * groups);
-  normalize_group(n, groups, static_cast<int>(threadIdx.x), input + at, output + at);
+  const int group = static_cast<int>(threadIdx.x);
+  store(output + at + 4 * group, normalized_group(n, groups, group, input + at));
 }
 
 __global__ void __launch_bounds__(kBlockThreads)
@@ -43,7 +44,7 @@ __global__ void __launch_bounds__(kBlockThreads)
       reinterpret_cast<float*>(products) + 4 * static_cast<int>(threadIdx.y) * groups;
   NormHalf half{};
   if (pixel < pixels) {
-    half = differentiate_group(n, groups, group, input + at, d_output + at);
+    half = differentiate_group(n, groups, group, input + at, load<4>(d_output + at + 4 * group));
     store(own_products + 4 * group, half.products);
   }
   __syncthreads();
@@ -66,8 +67,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 // Whether the kernels for groups of four channels apply.
 template <class... Pointers>
 bool in_groups(const LocalResponseNorm& norm, int channels, const Pointers*... pointers) {
-  const NormParameters n(norm);
-  return n.radius == kNormRadius && n.beta == kNormBeta && channels <= 4 * kGroups &&
+  return norm_fits_groups(norm, channels) && channels <= 4 * kGroups &&
          in_fours(channels, pointers...);
 }
 

@@ -26,6 +26,10 @@ struct NormParameters {
 // nothing else.
 inline constexpr int kNormRadius = 4;
 inline constexpr float kNormBeta = 0.75f;
+inline bool norm_fits_groups(const LocalResponseNorm& norm, int channels) {
+  return norm.depth_radius == kNormRadius && static_cast<float>(norm.beta) == kNormBeta &&
+         channels % 4 == 0;
+}
 
 TOWERS_HD inline float reciprocal_square_root(float s) {
 #ifdef __CUDA_ARCH__
@@ -112,14 +116,14 @@ TOWERS_HD inline NormNeighbours neighbours_at(int groups, int group, const float
           group + 1 < groups ? load<4>(values + 4 * group + 4) : none};
 }
 
-TOWERS_HD inline void normalize_group(const NormParameters& n, int groups, int group,
-                                      const float* x, float* y) {
+TOWERS_HD inline Lanes<float, 4> normalized_group(const NormParameters& n, int groups, int group,
+                                                  const float* x) {
   const NormNeighbours near = neighbours_at(groups, group, x);
   Lanes<float, 4> out;
   TOWERS_UNROLL
   for (int i = 0; i < 4; ++i)
     out.at[i] = near.own.at[i] * norm_powers(n.bias + n.alpha * near.window_sum<true>(i)).scale;
-  store(y + 4 * group, out);
+  return out;
 }
 
 // The two halves of the gradient of a group: what its own values know, and, once the products of
@@ -128,9 +132,8 @@ struct NormHalf {
   Lanes<float, 4> x, through, products;
 };
 TOWERS_HD inline NormHalf differentiate_group(const NormParameters& n, int groups, int group,
-                                              const float* x, const float* d_output) {
+                                              const float* x, const Lanes<float, 4>& d) {
   const NormNeighbours near = neighbours_at(groups, group, x);
-  const Lanes<float, 4> d = load<4>(d_output + 4 * group);
   NormHalf half;
   half.x = near.own;
   TOWERS_UNROLL

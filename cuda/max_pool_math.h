@@ -70,18 +70,17 @@ TOWERS_HD inline int clamp_to(int value, int end) {
   return value < 0 ? 0 : value < end ? value : end - 1;
 }
 
-// The largest in the window of an output. In place of padding comes the nearest value of the window
-// that is none, with its own position: it can't win again, and no load depends on where the window
-// lies.
-template <int N, int kSize>
+// The largest in the window of an output; values_at(image, y, x, c) gives N channels of an input
+// pixel. In place of padding comes the nearest value of the window that is none, with its own
+// position: it can't win again, and no load depends on where the window lies.
+template <int N, int kSize, class ValuesAt>
 TOWERS_HD inline PoolBest<N> largest_in_window(const WindowShape& s, const PoolPlace& place,
-                                               const float* input) {
+                                               const ValuesAt& values_at) {
   const int size = kSize != 0 ? kSize : s.size;
   const int top = place.y * s.stride - s.pad_top, left = place.x * s.stride - s.pad_left;
   const auto tap_at = [&](int ky, int kx) {
     const int y = clamp_to(top + ky, s.input.height), x = clamp_to(left + kx, s.input.width);
-    return PoolTap<N>{load<N>(input + pool_index(s.input, place.image, y, x, place.c)),
-                      (y - top) * size + (x - left)};
+    return PoolTap<N>{values_at(place.image, y, x, place.c), (y - top) * size + (x - left)};
   };
   PoolBest<N> best;
   if constexpr (kSize != 0) {  // all loads are under way before the first comparison
@@ -100,14 +99,23 @@ TOWERS_HD inline PoolBest<N> largest_in_window(const WindowShape& s, const PoolP
 }
 
 template <int N, int kSize>
+TOWERS_HD inline PoolBest<N> max_pool_at(const WindowShape& s, const PoolPlace& place,
+                                         bool relu_input, const float* input) {
+  PoolBest<N> best = largest_in_window<N, kSize>(s, place, [&](int image, int y, int x, int c) {
+    return load<N>(input + pool_index(s.input, image, y, x, c));
+  });
+  TOWERS_UNROLL
+  for (int i = 0; i < N; ++i)
+    if (relu_input && best.value.at[i] <= 0) best.winner.at[i] = kNoWinner;
+  return best;
+}
+
+template <int N, int kSize>
 TOWERS_HD inline void max_pool_item(const WindowShape& s, int row, int item, bool relu_input,
                                     const float* input, float* output, std::uint8_t* winners) {
   PoolPlace place;
   if (!find_place<N>(s.batch, s.output, row, item, place)) return;
-  PoolBest<N> best = largest_in_window<N, kSize>(s, place, input);
-  TOWERS_UNROLL
-  for (int i = 0; i < N; ++i)
-    if (relu_input && best.value.at[i] <= 0) best.winner.at[i] = kNoWinner;
+  const PoolBest<N> best = max_pool_at<N, kSize>(s, place, relu_input, input);
   const std::size_t to = pool_index(s.output, place.image, place.y, place.x, place.c);
   store(output + to, best.value);
   store(winners + to, best.winner);
@@ -128,9 +136,11 @@ struct PoolShare {
 };
 
 // The gradient of an input: the sum over the windows that it won, in their order.
-template <int N, int kSize, int kStride>
+// gradient_at(image, y, x, c) gives N channels of an output pixel's gradient.
+template <int N, int kSize, int kStride, class GradientAt>
 TOWERS_HD inline Lanes<float, N> sum_of_won(const WindowShape& s, const PoolPlace& place,
-                                            const float* d_output, const std::uint8_t* winners) {
+                                            const std::uint8_t* winners,
+                                            const GradientAt& gradient_at) {
   const int size = kSize != 0 ? kSize : s.size, stride = kStride != 0 ? kStride : s.stride;
   const int padded_y = place.y + s.pad_top, padded_x = place.x + s.pad_left;
   const int last_y = padded_y / stride, last_x = padded_x / stride;
@@ -140,9 +150,8 @@ TOWERS_HD inline Lanes<float, N> sum_of_won(const WindowShape& s, const PoolPlac
     PoolShare<N> share;
     share.position = ky * size + kx;
     if (y >= 0 && y < s.output.height && ky < size && x >= 0 && x < s.output.width && kx < size) {
-      const std::size_t from = pool_index(s.output, place.image, y, x, place.c);
-      share.winner = load<N>(winners + from);
-      share.gradient = load<N>(d_output + from);
+      share.winner = load<N>(winners + pool_index(s.output, place.image, y, x, place.c));
+      share.gradient = gradient_at(place.image, y, x, place.c);
     }
     return share;
   };
@@ -164,13 +173,22 @@ TOWERS_HD inline Lanes<float, N> sum_of_won(const WindowShape& s, const PoolPlac
 }
 
 template <int N, int kSize, int kStride>
+TOWERS_HD inline Lanes<float, N> max_pool_gradient_at(const WindowShape& s, const PoolPlace& place,
+                                                      const float* d_output,
+                                                      const std::uint8_t* winners) {
+  return sum_of_won<N, kSize, kStride>(s, place, winners, [&](int image, int y, int x, int c) {
+    return load<N>(d_output + pool_index(s.output, image, y, x, c));
+  });
+}
+
+template <int N, int kSize, int kStride>
 TOWERS_HD inline void max_pool_backward_item(const WindowShape& s, int row, int item,
                                              const float* d_output, const std::uint8_t* winners,
                                              float* d_input) {
   PoolPlace place;
   if (!find_place<N>(s.batch, s.input, row, item, place)) return;
   store(d_input + pool_index(s.input, place.image, place.y, place.x, place.c),
-        sum_of_won<N, kSize, kStride>(s, place, d_output, winners));
+        max_pool_gradient_at<N, kSize, kStride>(s, place, d_output, winners));
 }
 
 }  // namespace towers::cuda

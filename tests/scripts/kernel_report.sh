@@ -23,7 +23,7 @@ registers_make_the_table() {
   compiler 0
   run 0 env -u CUDACXX "$report"
   # 1,024 threads of 64 registers are half of what a multiprocessor holds.
-  grep -qE '^norm_groups_kernel +norm1, norm2 +64 +0 +4096 +50% +9437 +1.97$' out || fail "the table differs"
+  grep -qE '^norm_groups_kernel +as norm1, alone +64 +0 +4096 +50% +9437 +1.97$' out || fail "the table differs"
   run 0 env -u CUDACXX "$report" --batch 256 --rate 2
   grep -qE '^norm_groups_kernel .* 18874 +9.44$' out || fail "batch or rate does not count"
 }
