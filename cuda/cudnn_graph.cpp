@@ -129,29 +129,27 @@ class TimedGraph final : public CudnnGraph {
 
   // False where no engine supports the graph.
   bool choose_engine(Stream& stream) {
-    const cudnnHandle_t handle = handle_of(stream);
-    if (graph_.validate().is_bad() || graph_.build_operation_graph(handle).is_bad() ||
-        graph_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}).is_bad())
-      return false;
-    std::vector<fe::NumericalNote_t> unwanted;
-    if (!setting_.allow_tf32)
-      unwanted = {fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
-                  fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
-    if (setting_.deterministic) unwanted.push_back(fe::NumericalNote_t::NONDETERMINISTIC);
-    if (!unwanted.empty()) graph_.deselect_numeric_notes(unwanted);
-    graph_.deselect_workspace_greater_than(kLargestWorkspace);
-
     // Deterministic: the first in the heuristics' order, whatever the clocks say today.
     const bool measure = !setting_.deterministic && shapes_.flop() >= kMeasuredFlop;
-    std::vector<std::int64_t> candidates;
-    for (std::int64_t e = 0; e < graph_.get_execution_plan_count(); ++e) {
-      if (graph_.build_plan_at_index(e).is_bad()) continue;
-      candidates.push_back(e);
-      if (!measure) break;
-    }
+    const std::vector<std::int64_t> candidates = find_engines(handle_of(stream), !measure);
     if (candidates.empty()) return false;
     engine_ = candidates.size() == 1 ? candidates[0] : fastest(candidates, stream);
     return engine_ >= 0;
+  }
+
+  // Names of the engines for the GPU described.
+  std::vector<std::string> engines_for(const std::string& device_properties) {
+    auto properties = std::make_shared<fe::DeviceProperties>();
+    fe::error_t status =
+        properties->deserialize({device_properties.begin(), device_properties.end()});
+    if (status.is_bad()) throw Error("cuDNN: a GPU's description: " + status.get_message());
+    graph_.set_device_properties(properties);
+    std::vector<std::string> names;
+    for (const std::int64_t e : find_engines(nullptr, false)) {
+      std::string name;
+      if (graph_.get_plan_name_at_index(e, name).is_good()) names.push_back(name);
+    }
+    return names;
   }
 
   std::size_t workspace() const override {
@@ -186,6 +184,29 @@ class TimedGraph final : public CudnnGraph {
         .set_uid(id_of(which))
         .set_dim(shape.dimensions())
         .set_stride(shape.strides());
+  }
+
+  // Built engines in the heuristics' order, the first alone or all of them. handle: null where the
+  // graph has a device's properties instead.
+  std::vector<std::int64_t> find_engines(cudnnHandle_t handle, bool first_alone) {
+    if (graph_.validate().is_bad() || graph_.build_operation_graph(handle).is_bad() ||
+        graph_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}).is_bad())
+      return {};
+    std::vector<fe::NumericalNote_t> unwanted;
+    if (!setting_.allow_tf32)
+      unwanted = {fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
+                  fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
+    if (setting_.deterministic) unwanted.push_back(fe::NumericalNote_t::NONDETERMINISTIC);
+    if (!unwanted.empty()) graph_.deselect_numeric_notes(unwanted);
+    graph_.deselect_workspace_greater_than(kLargestWorkspace);
+
+    std::vector<std::int64_t> engines;
+    for (std::int64_t e = 0; e < graph_.get_execution_plan_count(); ++e) {
+      if (graph_.build_plan_at_index(e).is_bad()) continue;
+      engines.push_back(e);
+      if (first_alone) break;
+    }
+    return engines;
   }
 
   template <class Attributes>
@@ -272,6 +293,11 @@ class TimedGraph final : public CudnnGraph {
 };
 
 }  // namespace
+
+std::vector<std::string> engines_for(const Conv2dSetting& setting, ConvolutionPass pass,
+                                     const std::string& device_properties) {
+  return TimedGraph(setting, pass).engines_for(device_properties);
+}
 
 std::unique_ptr<CudnnGraph> CudnnGraph::compile(const Conv2dSetting& setting, ConvolutionPass pass,
                                                 Stream& stream) {

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cuda/conv2d.h"
 
@@ -34,5 +36,10 @@ class CudnnGraph {
                    std::initializer_list<std::pair<ConvolutionTensor, const void*>> tensors,
                    void* workspace) = 0;
 };
+
+// Names of the engines that cuDNN offers on a GPU that need not be there. device_properties: what
+// cuDNN 9.8 and later writes of a device, as JSON (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
+std::vector<std::string> engines_for(const Conv2dSetting& setting, ConvolutionPass pass,
+                                     const std::string& device_properties);
 
 }  // namespace towers::cuda

@@ -1,0 +1,89 @@
+// cuDNN says which engines it has for a GPU that is only described, so the graphs that the module
+// builds are checked against the real library where there is no GPU.
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "cuda/cudnn_graph.h"
+
+namespace towers::cuda {
+namespace {
+
+struct Gpu {
+  const char* name;
+  int capability;                                       // 900 is 9.0
+  int multiprocessors, shared_memory, threads, blocks;  // of a multiprocessor
+};
+constexpr Gpu kGpus[] = {
+    {"Tesla T4", 750, 40, 65536, 1024, 16},       {"NVIDIA A100", 800, 108, 166912, 2048, 32},
+    {"NVIDIA L4", 890, 58, 101376, 1536, 24},     {"NVIDIA H200", 900, 132, 232448, 2048, 32},
+    {"NVIDIA B200", 1000, 148, 232448, 2048, 32},
+};
+
+std::string properties(const Gpu& gpu) {
+  const auto number = [](const char* key, long long value) {
+    return std::string(", \"") + key + "\": " + std::to_string(value);
+  };
+  return R"({"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64])" +
+         number("regsPerBlock", 65536) + number("multiProcessorCount", gpu.multiprocessors) +
+         number("warpSize", 32) + number("maxSharedMemoryPerBlock", 49152) +
+         number("maxSharedMemoryPerBlockOptin", gpu.shared_memory) +
+         number("reservedSharedMemoryPerBlock", 1024) + number("maxRegistersPerSM", 65536) +
+         number("maxCtasPerSM", gpu.blocks) + number("maxThreadsPerBlock", 1024) +
+         number("maxThreadsPerSM", gpu.threads) + number("pciDeviceId", 0) +
+         number("isTccDriver", 0) + number("supportCoopLaunch", 1) +
+         number("smClockRateKHz", 1500000) + number("memClockRateKHz", 2000000) +
+         number("l2CacheSize", 40 << 20) + number("deviceVer", gpu.capability) +
+         number("driverVer", 13000) + number("driverVersion", 13000) + number("cudaDeviceId", 0) +
+         number("totalGlobalMem", 16LL << 30) + ", \"deviceName\": \"" + gpu.name + "\"}";
+}
+
+Conv2dSetting convolution(int batch, int side, int inputs, int outputs, int kernel = 5) {
+  Conv2dSetting setting;
+  const int pad = (kernel - 1) / 2;
+  setting.shape = {batch, {side, side, inputs}, {side, side, outputs}, kernel, 1, pad, pad};
+  setting.training = setting.wants_input_gradient = true;
+  return setting;
+}
+
+constexpr ConvolutionPass kPasses[] = {ConvolutionPass::forward_fused, ConvolutionPass::forward,
+                                       ConvolutionPass::input_gradient,
+                                       ConvolutionPass::weight_gradient};
+
+TEST_CASE("cuDNN has an engine for every pass of the CIFAR-10 net's convolutions, on every GPU") {
+  for (const Gpu& gpu : kGpus)
+    for (const int batch : {1, 32, 128, 2048})
+      for (const bool deterministic : {false, true})
+        for (Conv2dSetting setting :
+             {convolution(batch, 24, 3, 64), convolution(batch, 12, 64, 64)})
+          for (const ConvolutionPass pass : kPasses) {
+            setting.deterministic = deterministic;
+            CAPTURE(gpu.name, batch, deterministic, setting.shape.input.channels,
+                    static_cast<int>(pass));
+            CHECK_FALSE(engines_for(setting, pass, properties(gpu)).empty());
+          }
+}
+
+TEST_CASE("without TF32 fewer engines are left, and with it there are more") {
+  const Conv2dSetting exact = convolution(128, 12, 64, 64);
+  Conv2dSetting tf32 = exact;
+  tf32.allow_tf32 = true;
+  const std::string h200 = properties(kGpus[3]);
+  for (const ConvolutionPass pass : kPasses) {
+    CAPTURE(static_cast<int>(pass));
+    CHECK(engines_for(exact, pass, h200).size() < engines_for(tf32, pass, h200).size());
+  }
+}
+
+TEST_CASE("a deterministic choice leaves out engines that are not") {
+  const Conv2dSetting any = convolution(128, 12, 64, 64);
+  Conv2dSetting deterministic = any;
+  deterministic.deterministic = true;
+  const std::string h200 = properties(kGpus[3]);
+  CHECK(engines_for(deterministic, ConvolutionPass::weight_gradient, h200).size() <
+        engines_for(any, ConvolutionPass::weight_gradient, h200).size());
+}
+
+}  // namespace
+}  // namespace towers::cuda
