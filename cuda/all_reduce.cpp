@@ -31,6 +31,7 @@ struct Nccl {
     load(library, "ncclCommInitAll", comm_init_all);
     load(library, "ncclCommDestroy", comm_destroy);
     load(library, "ncclAllReduce", all_reduce);
+    load(library, "ncclAllGather", all_gather);
     load(library, "ncclGroupStart", group_start);
     load(library, "ncclGroupEnd", group_end);
     load(library, "ncclGetErrorString", error_string);
@@ -45,6 +46,7 @@ struct Nccl {
   decltype(&ncclCommInitAll) comm_init_all = nullptr;
   decltype(&ncclCommDestroy) comm_destroy = nullptr;
   decltype(&ncclAllReduce) all_reduce = nullptr;
+  decltype(&ncclAllGather) all_gather = nullptr;
   decltype(&ncclGroupStart) group_start = nullptr;
   decltype(&ncclGroupEnd) group_end = nullptr;
   decltype(&ncclGetErrorString) error_string = nullptr;
@@ -78,16 +80,30 @@ class NcclAllReduce final : public AllReduce {
 
   void sum(std::span<const float* const> send, std::span<float* const> receive, std::size_t count,
            std::span<Stream* const> streams) override {
-    // One thread speaks for all ranks: without the group the first call would wait for the others.
-    nccl_.check(nccl_.group_start(), "a group could not be started");
-    for (std::size_t r = 0; r < communicators_.size(); ++r)
-      nccl_.check(nccl_.all_reduce(send[r], receive[r], count, ncclFloat32, ncclSum,
-                                   communicators_[r], streams[r]->get()),
-                  "gradients could not be summed");
-    nccl_.check(nccl_.group_end(), "gradients could not be summed");
+    for_each_rank([&](std::size_t r) {
+      return nccl_.all_reduce(send[r], receive[r], count, ncclFloat32, ncclSum, communicators_[r],
+                              streams[r]->get());
+    });
+  }
+
+  void gather(std::span<const float* const> send, std::span<float* const> receive,
+              std::size_t count, std::span<Stream* const> streams) override {
+    for_each_rank([&](std::size_t r) {
+      return nccl_.all_gather(send[r], receive[r], count, ncclFloat32, communicators_[r],
+                              streams[r]->get());
+    });
   }
 
  private:
+  // One thread speaks for all ranks: without the group the first call would wait for the others.
+  template <class Call>
+  void for_each_rank(const Call& call) {
+    nccl_.check(nccl_.group_start(), "a group could not be started");
+    for (std::size_t r = 0; r < communicators_.size(); ++r)
+      nccl_.check(call(r), "gradients could not be exchanged");
+    nccl_.check(nccl_.group_end(), "gradients could not be exchanged");
+  }
+
   const Nccl& nccl_;
   std::vector<ncclComm_t> communicators_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Sums over the GPUs of this process, by NCCL, which is loaded when two or more GPUs are used.
+// What crosses the GPUs of this process, by NCCL, which is loaded when two or more GPUs are used.
 
 #include <cstddef>
 #include <memory>
@@ -16,6 +16,9 @@ class AllReduce {
   // receive[r][i] = sum over ranks of send[rank][i], enqueued on streams[r]; one entry per rank.
   virtual void sum(std::span<const float* const> send, std::span<float* const> receive,
                    std::size_t count, std::span<Stream* const> streams) = 0;
+  // receive[r] = send[0], send[1], ... of all ranks, `count` values each, enqueued on streams[r].
+  virtual void gather(std::span<const float* const> send, std::span<float* const> receive,
+                      std::size_t count, std::span<Stream* const> streams) = 0;
 };
 
 // One rank per device (CUDA ordinals, all different). Throws Error naming the library, the version

@@ -41,7 +41,36 @@ __global__ void __launch_bounds__(kPieceThreads)
            trouble);
 }
 
+__global__ void __launch_bounds__(kPieceThreads)
+    sum_towers_kernel(const Piece* pieces, const float* const* towers, int count, float* sum) {
+  const Piece piece = pieces[blockIdx.x];
+  sum += piece.begin;
+  TOWERS_UNROLL
+  for (int turn = 0; turn < kPieceTurns; ++turn) {
+    const std::uint32_t at = four_at(turn);
+    if (!has_four(piece, at)) continue;
+    Lanes<float, 4> total = load<4>(towers[0] + piece.begin + at);
+    for (int t = 1; t < count; ++t) {
+      const Lanes<float, 4> added = load<4>(towers[t] + piece.begin + at);
+      TOWERS_UNROLL
+      for (int i = 0; i < 4; ++i) total.at[i] += added.at[i];
+    }
+    store(sum + at, total);
+  }
+  if (const std::uint32_t at = single_at(piece); at < piece.size) {
+    float total = towers[0][piece.begin + at];
+    for (int t = 1; t < count; ++t) total += towers[t][piece.begin + at];
+    sum[at] = total;
+  }
+}
+
 }  // namespace
+
+void sum_towers(Stream& stream, const Piece* pieces, int piece_count, const float* const* towers,
+                int count, float* sum) {
+  launch(sum_towers_kernel, dim3(static_cast<unsigned>(piece_count)), dim3(kPieceThreads), stream,
+         pieces, towers, count, sum);
+}
 
 void accumulate_gradients(Stream& stream, const Piece* pieces, int piece_count, bool first,
                           std::int64_t step, int tower, const float* tower_gradient, float* sum,

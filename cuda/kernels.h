@@ -100,6 +100,9 @@ void evaluation_batch(Stream& stream, const std::uint8_t* records, std::uint64_t
 void accumulate_gradients(Stream& stream, const Piece* pieces, int piece_count, bool first,
                           std::int64_t step, int tower, const float* tower_gradient, float* sum,
                           std::uint64_t* trouble);
+// sum = towers[0] + towers[1] + ..., in that order. towers: [count] device pointers to gradients.
+void sum_towers(Stream& stream, const Piece* pieces, int piece_count, const float* const* towers,
+                int count, float* sum);
 void update(Stream& stream, const UpdateArguments& arguments);
 
 }  // namespace towers::cuda

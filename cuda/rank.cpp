@@ -20,13 +20,18 @@ Rank::Rank(const Net& net, const VariableLayout& layout, const std::vector<Piece
   mean = memory_.allocate<float>(size);
   own = memory_.allocate<float>(size);
   sum = options.ranks > 1 ? memory_.allocate<float>(size) : own;
-  const bool one = options.towers.size() == 1;
-  tower_gradients_ = one ? own : memory_.allocate<float>(size);
+  tower_gradients_ = alone() ? own : memory_.allocate<float>(size);
+
+  const std::size_t kept_size = static_cast<std::size_t>(options.kept_towers) * size;
+  kept = memory_.allocate<float>(kept_size);
+  gathered = memory_.allocate<float>(kept_size * static_cast<std::size_t>(options.ranks));
+  if (kept_size != 0)
+    towers_in_order_ = memory_.allocate<const float*>(static_cast<std::size_t>(options.all_towers));
 
   pieces_ = memory_.allocate<Piece>(pieces.size());
   squares_ = memory_.allocate<float>(pieces.size());
   cross_entropies_ = memory_.allocate<float>(options.towers.size());
-  cross_entropy_ = one ? cross_entropies_.data() : memory_.allocate<float>(1).data();
+  cross_entropy_ = alone() ? cross_entropies_.data() : memory_.allocate<float>(1).data();
   trouble_ = memory_.allocate<std::uint64_t>(1);
   copy_to_device(compute_, pieces_, std::span<const Piece>(pieces));
   const std::uint64_t none = kNoTrouble;
@@ -70,24 +75,37 @@ void Rank::copy_in(Slot& slot, const Batch& batch) {
 }
 
 void Rank::compute_gradients(std::size_t index, const Batch& batch, std::int64_t step) {
-  const bool one = options_.towers.size() == 1, last = index + 1 == options_.towers.size();
   last_slot_ = next_slot_;
   next_slot_ = 1 - next_slot_;
   Slot& slot = slots_[last_slot_];
   copy_in(slot, batch);
   for (std::size_t part = 0; part < slot.parts.size(); ++part) {
     slot.parts[part].launch(compute_);
-    if (one) bucket_ready_[part]->record(compute_);
+    if (alone()) bucket_ready_[part]->record(compute_);
   }
   slot.consumed.record(compute_);
-  if (one) return;
+  if (alone()) return;
 
   copy_on_device(compute_, &cross_entropies_[index], cross_entropy_, sizeof(float));
-  accumulate_gradients(compute_, pieces_.data(), static_cast<int>(pieces_.size()), index == 0, step,
-                       options_.towers[index], tower_gradients_.data(), own.data(),
-                       trouble_.data());
-  if (last)
+  const std::size_t size = tower_gradients_.size();
+  const bool keep = options_.kept_towers > 0;
+  accumulate_gradients(compute_, pieces_.data(), static_cast<int>(pieces_.size()),
+                       keep || index == 0, step, options_.towers[index], tower_gradients_.data(),
+                       keep ? kept.data() + index * size : own.data(), trouble_.data());
+  if (index + 1 == options_.towers.size())
     for (const auto& ready : bucket_ready_) ready->record(compute_);
+}
+
+void Rank::sum_in_order(const std::vector<std::size_t>& places) {
+  if (!ordered_) {  // once: the places are those of the run
+    std::vector<const float*> towers;
+    for (const std::size_t place : places) towers.push_back(gathered.data() + place * own.size());
+    copy_to_device(reduction_, towers_in_order_, std::span<const float* const>(towers));
+    reduction_.synchronize();
+    ordered_ = true;
+  }
+  sum_towers(reduction_, pieces_.data(), static_cast<int>(pieces_.size()), towers_in_order_.data(),
+             options_.all_towers, sum.data());
 }
 
 void Rank::wait_for_bucket(std::size_t bucket) {
@@ -106,7 +124,7 @@ void Rank::apply_gradients(float learning_rate, float average_decay, std::int64_
   a.step = step;
   a.gradient = sum.data();
   a.gradient_scale = 1.0f / static_cast<float>(options_.all_towers);
-  a.own_gradient = options_.towers.size() == 1 ? own.data() : nullptr;
+  a.own_gradient = alone() ? own.data() : nullptr;
   a.own_tower = options_.towers[0];
   a.cross_entropies = cross_entropies_.data();
   a.tower_count = static_cast<int>(options_.towers.size());

@@ -21,6 +21,8 @@ struct RankOptions {
   int device = 0;           // CUDA ordinal
   std::vector<int> towers;  // of the run, ascending
   int ranks = 1, all_towers = 1;
+  // Where sums run in the order of all towers: the most towers that any rank has, else 0.
+  int kept_towers = 0;
 };
 
 // What a step left behind, in host memory.
@@ -44,6 +46,9 @@ class Rank {
   void compute_gradients(std::size_t index, const Batch& batch, std::int64_t step);
   // Lets the reduction stream wait for a bucket of this rank's sum, of the step enqueued last.
   void wait_for_bucket(std::size_t bucket);
+  // Sums all towers' gradients in their order, on the reduction stream, once `gathered` is
+  // complete. places: of each tower, its index in `gathered`, which holds kept_towers of each rank.
+  void sum_in_order(const std::vector<std::size_t>& places);
   // Lets the compute stream wait for all that the reduction stream has been given.
   void finish_reduction();
   void apply_gradients(float learning_rate, float average_decay, std::int64_t step);
@@ -58,6 +63,8 @@ class Rank {
   // Device memory, flat. own: sum over this rank's towers. sum: over all towers, which is `own`
   // itself where this is the only rank. mean: with weight decay, written by apply_gradients.
   std::span<float> variables, averages, own, sum, mean;
+  // With kept_towers alone: this rank's towers' gradients one by one, and those of all ranks.
+  std::span<float> kept, gathered;
   Plan& plan() { return *plan_; }
 
  private:
@@ -70,6 +77,8 @@ class Rank {
     std::vector<Graph> parts;
   };
 
+  // One tower's gradients are the rank's, where they lie.
+  bool alone() const { return options_.towers.size() == 1 && options_.kept_towers == 0; }
   void enqueue_part(const Slot& slot, std::size_t part);
   void copy_in(Slot& slot, const Batch& batch);
   void capture();
@@ -81,10 +90,12 @@ class Rank {
   std::vector<std::unique_ptr<Event>> bucket_ready_;
   DeviceMemory memory_;
   std::span<Piece> pieces_;
-  std::span<float> tower_gradients_;  // `own` where there is one tower
+  std::span<float> tower_gradients_;  // `own` itself where alone()
   std::span<float> cross_entropies_, squares_;
   float* cross_entropy_ = nullptr;  // of the tower under way
   std::span<std::uint64_t> trouble_;
+  std::span<const float*> towers_in_order_;
+  bool ordered_ = false;
   std::unique_ptr<Plan> plan_;
   std::array<Slot, 2> slots_;
   std::size_t next_slot_ = 0, last_slot_ = 0;

@@ -22,6 +22,9 @@ CudaTowers::CudaTowers(const Net& net, const CompileOptions& options, bool allow
     if (towers_of[device].empty()) devices.push_back(device);
     towers_of[device].push_back(t);
   }
+  const bool in_order = options.deterministic && devices.size() > 1;
+  std::size_t most = 0;
+  for (const auto& [device, towers] : towers_of) most = std::max(most, towers.size());
   for (const int device : devices) {
     RankOptions rank;
     rank.plan = {batch_size_, allow_tf32, options.deterministic, options.convolution == "direct"};
@@ -29,10 +32,17 @@ CudaTowers::CudaTowers(const Net& net, const CompileOptions& options, bool allow
     rank.towers = towers_of[device];
     rank.ranks = static_cast<int>(devices.size());
     rank.all_towers = tower_count_;
+    if (in_order) rank.kept_towers = static_cast<int>(most);
     if (rank.towers.back() == tower_count_ - 1) last_rank_ = ranks_.size();
     ranks_.push_back(std::make_unique<Rank>(net, layout_, pieces_, rank));
   }
   if (devices.size() > 1) all_reduce_ = make_all_reduce(devices);
+  if (in_order) {
+    places_.resize(options.device_of_tower.size());
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+      for (std::size_t i = 0; i < ranks_[r]->towers().size(); ++i)
+        places_[static_cast<std::size_t>(ranks_[r]->towers()[i])] = r * most + i;
+  }
 
   std::size_t decayed = 0;
   for (const Variable& v : layout_.variables()) decayed += v.weight_decay != 0;
@@ -87,21 +97,47 @@ void CudaTowers::compute_gradients(std::span<const Batch> batches, bool keep_act
 
 void CudaTowers::average_gradients() {
   if (report_.non_finite || !all_reduce_) return;
+  if (places_.empty())
+    sum_buckets();
+  else
+    sum_in_order();
+  for (const auto& rank : ranks_) rank->finish_reduction();
+}
+
+// Each bucket crosses the GPUs as soon as the backward pass has filled it.
+void CudaTowers::sum_buckets() {
+  std::vector<const float*> send(ranks_.size());
+  std::vector<float*> receive(ranks_.size());
+  const std::vector<Stream*> streams = reduction_streams();
   const std::vector<Bucket>& buckets = first().buckets();
-  std::vector<const float*> send;
-  std::vector<float*> receive;
-  std::vector<Stream*> streams;
   for (std::size_t b = 0; b < buckets.size(); ++b) {
-    send.clear(), receive.clear(), streams.clear();
-    for (const auto& rank : ranks_) {
-      rank->wait_for_bucket(b);
-      send.push_back(rank->own.data() + buckets[b].begin);
-      receive.push_back(rank->sum.data() + buckets[b].begin);
-      streams.push_back(&rank->reduction());
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      ranks_[r]->wait_for_bucket(b);
+      send[r] = ranks_[r]->own.data() + buckets[b].begin;
+      receive[r] = ranks_[r]->sum.data() + buckets[b].begin;
     }
     all_reduce_->sum(send, receive, buckets[b].end - buckets[b].begin, streams);
   }
-  for (const auto& rank : ranks_) rank->finish_reduction();
+}
+
+// Every rank gets every tower's gradients and adds them in the order of towers, so that the sum
+// does not depend on how many GPUs there are.
+void CudaTowers::sum_in_order() {
+  std::vector<const float*> send;
+  std::vector<float*> receive;
+  for (const auto& rank : ranks_) {
+    for (std::size_t b = 0; b < rank->buckets().size(); ++b) rank->wait_for_bucket(b);
+    send.push_back(rank->kept.data());
+    receive.push_back(rank->gathered.data());
+  }
+  all_reduce_->gather(send, receive, first().kept.size(), reduction_streams());
+  for (const auto& rank : ranks_) rank->sum_in_order(places_);
+}
+
+std::vector<Stream*> CudaTowers::reduction_streams() const {
+  std::vector<Stream*> streams;
+  for (const auto& rank : ranks_) streams.push_back(&rank->reduction());
+  return streams;
 }
 
 void CudaTowers::apply_gradients(float learning_rate, float average_decay) {

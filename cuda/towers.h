@@ -35,6 +35,9 @@ class CudaTowers final : public Towers {
  private:
   void check(std::span<const Batch> batches) const;
   void cut_into_pieces();
+  void sum_buckets();
+  void sum_in_order();
+  std::vector<Stream*> reduction_streams() const;
   std::vector<double> squares_of_variables(const RankReport& report);
   void fill_losses(const std::vector<RankReport>& reports);
   NonFinite name(std::uint64_t trouble) const;
@@ -44,8 +47,9 @@ class CudaTowers final : public Towers {
   int batch_size_, classes_, tower_count_;
   std::vector<Piece> pieces_;
   std::vector<std::unique_ptr<Rank>> ranks_;
-  std::size_t last_rank_ = 0;                       // of the last tower
-  std::unique_ptr<AllReduce> all_reduce_;           // of two or more ranks
+  std::size_t last_rank_ = 0;              // of the last tower
+  std::vector<std::size_t> places_;        // of each tower, where sums run in the order of towers
+  std::unique_ptr<AllReduce> all_reduce_;  // of two or more ranks
   std::map<std::string, std::vector<float>> kept_;  // activations that were asked for
   StepReport report_;
   std::int64_t steps_ = 0;  // enqueued in full
