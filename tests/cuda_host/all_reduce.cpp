@@ -21,14 +21,20 @@ using cuda_host::Work;
 // Of one call: what the ranks have in common.
 struct Meeting {
   std::vector<const float*> send;
-  std::vector<float> sum;
+  std::size_t count = 0;
+  bool gather = false;  // else: sum
+  std::vector<float> result;
   std::size_t missing;
   std::shared_ptr<Happening> complete = std::make_shared<Happening>();
 
   void arrive() {
     if (--missing > 0) return;
-    for (const float* values : send)  // in the order of the ranks
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
+    for (const float* values : send) {  // in the order of the ranks
+      if (gather)
+        result.insert(result.end(), values, values + count);
+      else
+        for (std::size_t i = 0; i < count; ++i) result[i] += values[i];
+    }
     complete->done = true;
   }
 };
@@ -42,24 +48,39 @@ class StandInAllReduce final : public AllReduce {
 
   void sum(std::span<const float* const> send, std::span<float* const> receive, std::size_t count,
            std::span<Stream* const> streams) override {
+    meet(send, receive, count, streams, false);
+  }
+  void gather(std::span<const float* const> send, std::span<float* const> receive,
+              std::size_t count, std::span<Stream* const> streams) override {
+    meet(send, receive, count, streams, true);
+  }
+
+ private:
+  void check(const Locked& world, std::size_t rank, const float* buffer, std::size_t count) const {
+    const Allocation* a = world->memory.find(buffer, count * sizeof(float));
+    if (a == nullptr || a->device != devices_[rank])
+      throw std::logic_error("all-reduce (stand-in): a buffer is not memory of its rank");
+  }
+
+  void meet(std::span<const float* const> send, std::span<float* const> receive, std::size_t count,
+            std::span<Stream* const> streams, bool gather) {
     const Locked world;
-    const std::size_t ranks = devices_.size();
+    const std::size_t ranks = devices_.size(), results = gather ? ranks * count : count;
     if (send.size() != ranks || receive.size() != ranks || streams.size() != ranks)
       throw std::logic_error("all-reduce (stand-in): another number of ranks than it was made for");
     for (std::size_t r = 0; r < ranks; ++r) {
-      const bool in_place = send[r] == receive[r];
-      const bool apart = send[r] + count <= receive[r] || receive[r] + count <= send[r];
+      const bool in_place = !gather && send[r] == receive[r];
+      const bool apart = send[r] + count <= receive[r] || receive[r] + results <= send[r];
       if (streams[r]->device() != devices_[r] || !(in_place || apart))
         throw std::logic_error("all-reduce (stand-in): a rank's stream or buffers do not fit");
-      for (const float* buffer : {send[r], static_cast<const float*>(receive[r])}) {
-        const Allocation* a = world->memory.find(buffer, count * sizeof(float));
-        if (a == nullptr || a->device != devices_[r])
-          throw std::logic_error("all-reduce (stand-in): a buffer is not memory of its rank");
-      }
+      check(world, r, send[r], count);
+      check(world, r, receive[r], results);
     }
     const auto meeting = std::make_shared<Meeting>();
     meeting->send.assign(send.begin(), send.end());
-    meeting->sum.resize(count);
+    meeting->count = count;
+    meeting->gather = gather;
+    if (!gather) meeting->result.resize(count);
     meeting->missing = ranks;
     for (std::size_t r = 0; r < ranks; ++r) {
       CUstream_st& stream = *world->stream(streams[r]->get());
@@ -73,13 +94,12 @@ class StandInAllReduce final : public AllReduce {
       leave.devices = ~0u;
       leave.after = meeting->complete;
       leave.run = [meeting, to = receive[r]] {
-        std::copy(meeting->sum.begin(), meeting->sum.end(), to);
+        std::copy(meeting->result.begin(), meeting->result.end(), to);
       };
       world->enqueue(stream, std::move(leave));
     }
   }
 
- private:
   std::vector<int> devices_;
 };
 
