@@ -11,5 +11,6 @@ int run_eval(const cli::EvalOptions& options);
 int run_devices(const cli::DevicesOptions& options);
 int run_download(const cli::DownloadOptions& options);
 int run_inspect(const cli::InspectOptions& options);
+int run_linear(const cli::LinearOptions& options);
 
 }  // namespace towers::app

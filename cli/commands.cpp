@@ -51,6 +51,13 @@ const std::vector<CommandRow>& commands() {
        {"towers inspect run1/model.ckpt-9999", "towers inspect run1/model.ckpt-9999 --json"},
        "CHECKPOINT",
        make<InspectOptions>},
+      {linear_bit,
+       "linear",
+       "Fits a line, alone or with parameter servers and workers",
+       "linear [--flag=value ...]",
+       {"towers linear --learning_rate=0.001 --max_steps=10000", "towers linear --reload"},
+       "",
+       make<LinearOptions>},
   };
   return rows;
 }

@@ -16,7 +16,8 @@ enum CommandBit : unsigned {
   devices_bit = 4,
   download_bit = 8,
   inspect_bit = 16,
-  every_bit = 31,
+  linear_bit = 32,
+  every_bit = 63,
 };
 
 struct CommandRow {

@@ -19,9 +19,12 @@ std::string see_help(const CommandRow& command) {
 
 // " `towers eval`" or " `towers devices` and `towers inspect`"
 std::string owners(const Flag& flag) {
+  unsigned accepted = 0;
+  for (const Flag& row : flags())
+    if (row.name == flag.name) accepted |= row.accepted;
   std::string list;
   for (const CommandRow& row : commands()) {
-    if ((flag.accepted & row.bit) != 0) {
+    if ((accepted & row.bit) != 0) {
       list += (list.empty() ? "`towers " : " and `towers ") + row.name + "`";
     }
   }

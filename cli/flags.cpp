@@ -119,6 +119,61 @@ std::vector<Flag> run_flags() {
   };
 }
 
+std::vector<Flag> linear_flags() {
+  using O = LinearOptions;
+  const RealRange positive{.lowest = 0, .lowest_allowed = false};
+  return {
+      only("max_steps", Group::run, linear_bit,
+           whole(&O::max_steps, std::int64_t{0}, std::int64_t{2147483647}),
+           "updates in all, those before a restart too"),
+      only("checkpoint_dir", Group::run, linear_bit, folder(&O::checkpoint_dir),
+           "where the chief saves, and restores from at its start"),
+      only("save_model_secs", Group::run, linear_bit, real(&O::save_model_secs, positive),
+           "seconds between checkpoints"),
+      only("reload", Group::run, linear_bit, boolean(&O::reload),
+           "print what the latest checkpoint holds, and end"),
+      only("seed", Group::run, linear_bit,
+           with_default_text(whole(&O::seed, std::uint64_t{0}), "random"),
+           "of the initial values and the examples"),
+      only("learning_rate", Group::optimization, linear_bit, real(&O::learning_rate),
+           "learning rate of all steps"),
+      only("steps_to_validate", Group::output, linear_bit,
+           whole(&O::steps_to_validate, std::int64_t{1}), "steps from one line to the next"),
+  };
+}
+
+std::vector<Flag> cluster_flags() {
+  using O = ClusterOptions;
+  const auto group = Group::cluster;
+  const unsigned commands = linear_bit;
+  const RealRange positive{.lowest = 0, .lowest_allowed = false};
+  return {
+      only("ps_hosts", group, commands,
+           text(&O::ps_hosts, "LIST", "addresses host:port with commas between", anything),
+           "addresses of the parameter servers, host:port,host:port"),
+      only("worker_hosts", group, commands,
+           text(&O::worker_hosts, "LIST", "addresses host:port with commas between", anything),
+           "addresses that name the workers; the first is the chief"),
+      only("job_name", group, commands, text(&O::job_name, "JOB", "ps or worker", anything),
+           "what this process is: ps or worker"),
+      only("task_index", group, commands, whole(&O::task_index, 0),
+           "which one of its list this process is"),
+      only("issync", group, commands, whole(&O::issync, 0, 1),
+           "1: an update is the mean of all workers' gradients; 0: each gradient is an update"),
+      only("replicas_to_aggregate", group, commands,
+           with_default_text(whole(&O::replicas_to_aggregate, 1, 65536), "all workers"),
+           "gradients per synchronous update; fewer leave backup workers"),
+      only("worker_timeout", group, commands, real(&O::worker_timeout, positive),
+           "seconds of silence after which a worker is lost"),
+      only("cluster_timeout", group, commands, real(&O::cluster_timeout, positive),
+           "seconds to wait for a task that is missing"),
+      only("ps_keep_serving", group, commands, boolean(&O::ps_keep_serving),
+           "servers stay after the last worker's goodbye"),
+      only("stop_on_lost_worker", group, commands, boolean(&O::stop_on_lost_worker),
+           "servers end the training rather than go on with those left"),
+  };
+}
+
 std::vector<Flag> optimization_flags() {
   using O = TrainOptions;
   const auto group = Group::optimization;
@@ -236,8 +291,9 @@ std::vector<Flag> general_flags() {
 const std::vector<Flag>& flags() {
   static const std::vector<Flag> rows = [] {
     std::vector<Flag> all;
-    for (auto& group : {run_flags(), evaluation_flags(), data_flags(), optimization_flags(),
-                        device_flags(), output_flags(), general_flags()}) {
+    for (auto& group :
+         {run_flags(), linear_flags(), cluster_flags(), evaluation_flags(), data_flags(),
+          optimization_flags(), device_flags(), output_flags(), general_flags()}) {
       all.insert(all.end(), group.begin(), group.end());
     }
     return all;
@@ -249,6 +305,8 @@ std::string_view title(Group group) {
   switch (group) {
     case Group::run:
       return "Run";
+    case Group::cluster:
+      return "Several processes";
     case Group::data:
       return "Data";
     case Group::optimization:

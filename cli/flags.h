@@ -10,7 +10,7 @@
 
 namespace towers::cli {
 
-enum class Group { run, evaluation, data, optimization, devices, output, general };
+enum class Group { run, cluster, evaluation, data, optimization, devices, output, general };
 std::string_view title(Group group);
 
 struct Flag {
@@ -23,7 +23,8 @@ struct Flag {
 };
 
 const std::vector<Flag>& flags();
-// Null where there is none of that name.
+// The first of that name, null where there is none. Commands may each have a flag of one name, with
+// a default of its own.
 const Flag* find_flag(std::string_view name);
 
 }  // namespace towers::cli

@@ -73,6 +73,29 @@ struct DevicesOptions : ListingOptions {};
 
 struct DownloadOptions : CommonOptions {};
 
+// Several processes: parameter servers and workers.
+struct ClusterOptions : CommonOptions {
+  std::string ps_hosts, worker_hosts;  // host:port,host:port
+  std::string job_name;                // ps, worker
+  int task_index = 0;
+  int issync = 0;                            // 1: synchronous
+  std::optional<int> replicas_to_aggregate;  // unset: all workers
+  double worker_timeout = 10;                // seconds
+  double cluster_timeout = 300;
+  bool ps_keep_serving = false;
+  bool stop_on_lost_worker = false;
+};
+
+struct LinearOptions : ClusterOptions {
+  double learning_rate = 0.00003;
+  std::int64_t steps_to_validate = 1000;
+  std::int64_t max_steps = 1000000;
+  std::string checkpoint_dir = "./checkpoint/";
+  double save_model_secs = 60;
+  std::optional<std::uint64_t> seed;
+  bool reload = false;
+};
+
 struct InspectOptions : ListingOptions {
   std::string path;
 };

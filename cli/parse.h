@@ -18,7 +18,7 @@ struct Information {
 };
 
 using Command = std::variant<Information, TrainOptions, EvalOptions, DevicesOptions,
-                             DownloadOptions, InspectOptions>;
+                             DownloadOptions, InspectOptions, LinearOptions>;
 
 struct Parsed {
   Command command;

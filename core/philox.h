@@ -10,7 +10,13 @@
 namespace towers {
 
 // What a draw is for: keeps streams of one seed apart.
-enum class Stream : std::uint32_t { initial_values = 1, order = 2, distortion = 3, synthetic = 4 };
+enum class Stream : std::uint32_t {
+  initial_values = 1,
+  order = 2,
+  distortion = 3,
+  synthetic = 4,
+  line = 5
+};
 
 struct PhiloxBlock {
   std::uint32_t word[4];

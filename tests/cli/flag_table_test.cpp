@@ -1,6 +1,7 @@
 // The table of flags against what is promised: names, defaults, limits.
 #include <catch2/catch.hpp>
 #include <set>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
@@ -75,14 +76,35 @@ TEST_CASE("every flag of the other commands has the promised default") {
   const std::string listing = data_defaults + device_defaults + "--json=false\n" + general_defaults;
   CHECK(parsed({"devices"}).flagfile == listing);
   CHECK(parsed({"inspect", "x"}).flagfile == listing);
+  CHECK(parsed({"linear"}).flagfile ==
+        "--max_steps=1000000\n"
+        "--checkpoint_dir=./checkpoint/\n"
+        "--save_model_secs=60\n"
+        "--reload=false\n"
+        "--learning_rate=3e-05\n"
+        "--steps_to_validate=1000\n"
+        "--ps_hosts=\n"
+        "--worker_hosts=\n"
+        "--job_name=\n"
+        "--task_index=0\n"
+        "--issync=0\n"
+        "--worker_timeout=10\n"
+        "--cluster_timeout=300\n"
+        "--ps_keep_serving=false\n"
+        "--stop_on_lost_worker=false\n" +
+            data_defaults + device_defaults + general_defaults);
 }
 
-TEST_CASE("the table has no name twice, and every row is whole") {
-  std::set<std::string> names;
+TEST_CASE("no command has a name twice, and every row is whole") {
+  std::set<std::pair<std::string, unsigned>> names;
   for (const Flag& flag : flags()) {
     INFO(flag.name);
-    CHECK(names.insert(flag.name).second);
-    CHECK(find_flag(flag.name) == &flag);
+    for (const CommandRow& command : commands())
+      if ((flag.accepted & command.bit) != 0)
+        CHECK(names.insert({flag.name, unsigned{command.bit}}).second);
+    REQUIRE(find_flag(flag.name) != nullptr);
+    // What finds a flag by its name alone asks whether it is a switch.
+    CHECK(find_flag(flag.name)->value.boolean == flag.value.boolean);
     // --noNAME and --NAME must not both be names.
     CHECK(find_flag("no" + flag.name) == nullptr);
     CHECK_FALSE(flag.help.empty());
@@ -143,6 +165,10 @@ TEST_CASE("numbers are taken up to their limits and not beyond") {
   }
   CHECK(complaint({"eval", "--num_examples=0"}).find("1 or more") != std::string::npos);
   CHECK(complaint({"eval", "--eval_interval_secs=-1"}).find("0 or more") != std::string::npos);
+  CHECK(complaint({"linear", "--issync=1"}) == "(accepted)");
+  CHECK(complaint({"linear", "--issync=2"}).find("0 to 1") != std::string::npos);
+  CHECK(complaint({"linear", "--max_steps=2147483648"}).find("expected") != std::string::npos);
+  CHECK(complaint({"linear", "--worker_timeout=0"}).find("expected") != std::string::npos);
 }
 
 TEST_CASE("each choice is taken, and nothing else") {

@@ -138,7 +138,7 @@ TEST_CASE("a flagfile that cannot be read is named") {
 TEST_CASE("what is written for a command is read back to the same, for every flag") {
   // A value of each that is not its default.
   const std::map<std::string, std::string> other{
-      {"max_steps", "123456789012"},
+      {"max_steps", "1234567890"},
       {"max_seconds", "0.1"},
       {"train_dir", "/a b/#c=d"},
       {"overwrite", "true"},
@@ -175,6 +175,19 @@ TEST_CASE("what is written for a command is read back to the same, for every fla
       {"max_to_keep", "0"},
       {"eval_every", "6"},
       {"json", "true"},
+      {"save_model_secs", "0.5"},
+      {"reload", "true"},
+      {"steps_to_validate", "10"},
+      {"ps_hosts", "a:1,[::1]:2"},
+      {"worker_hosts", "b:1"},
+      {"job_name", "ps"},
+      {"task_index", "1"},
+      {"issync", "1"},
+      {"replicas_to_aggregate", "2"},
+      {"worker_timeout", "0.25"},
+      {"cluster_timeout", "1"},
+      {"ps_keep_serving", "true"},
+      {"stop_on_lost_worker", "true"},
       {"checkpoint_dir", "c"},
       {"eval_dir", "e"},
       {"eval_data", "train_eval"},

@@ -58,9 +58,10 @@ TEST_CASE("an unknown command is named, with the nearest") {
   CHECK(complaint({"--quiet", "Devices"}) == "unknown command 'Devices'; did you mean devices?");
   CHECK(complaint({"help", "evl"}) == "unknown command 'evl'; did you mean eval?");
   CHECK(complaint({"frobnicate"}) ==
-        "unknown command 'frobnicate'; there are train, eval, devices, download, inspect and help");
+        "unknown command 'frobnicate'; there are train, eval, devices, download, inspect, linear "
+        "and help");
   CHECK(complaint({""}) ==
-        "unknown command ''; there are train, eval, devices, download, inspect and help");
+        "unknown command ''; there are train, eval, devices, download, inspect, linear and help");
 }
 
 TEST_CASE("a malformed value is named, with what is allowed") {
@@ -136,8 +137,9 @@ TEST_CASE("a switch takes no value of its own word, and no flag but a switch tak
 
 TEST_CASE("stray words are named") {
   CHECK(complaint({"train", "foo"}) == "unexpected 'foo'; see `towers train --help`");
-  CHECK(complaint({"--train_dir=my", "run"}) ==
-        "unknown command 'run'; there are train, eval, devices, download, inspect and help");
+  CHECK(
+      complaint({"--train_dir=my", "run"}) ==
+      "unknown command 'run'; there are train, eval, devices, download, inspect, linear and help");
   CHECK(complaint({"eval", "--run_once", "ckpt"}) == "unexpected 'ckpt'; see `towers eval --help`");
   CHECK(complaint({"inspect", "a", "b"}) == "unexpected 'b'; see `towers inspect --help`");
   CHECK(complaint({"inspect"}) ==
@@ -145,8 +147,8 @@ TEST_CASE("stray words are named") {
 }
 
 TEST_CASE("flags of features that are not there are unknown") {
-  for (const char* flag : {"--metrics_log=x", "--trace_file=x", "--progress",
-                           "--stall_seconds=1", "--ps_hosts=a:1", "--issync=1", "--input=host"}) {
+  for (const char* flag :
+       {"--metrics_log=x", "--trace_file=x", "--progress", "--stall_seconds=1", "--input=host"}) {
     INFO(flag);
     CHECK(complaint({flag}).starts_with("unknown flag "));
   }

@@ -1,0 +1,66 @@
+#include "app/cluster_task.h"
+
+#include "app/signals.h"
+#include "cli/console.h"
+#include "cluster/server.h"
+#include "core/error.h"
+
+namespace towers::app {
+namespace {
+
+cluster::Patience patience_of(const cli::ClusterOptions& options) {
+  return {.worker_timeout = options.worker_timeout, .cluster_timeout = options.cluster_timeout};
+}
+
+}  // namespace
+
+bool is_distributed(const cli::ClusterOptions& options) {
+  return !options.ps_hosts.empty() || !options.worker_hosts.empty() || !options.job_name.empty();
+}
+
+ClusterTask cluster_task(const cli::ClusterOptions& options) {
+  ClusterTask task{.cluster = cluster::parse_cluster(options.ps_hosts, options.worker_hosts),
+                   .task = {}};
+  task.task = cluster::parse_task(task.cluster, options.job_name, options.task_index);
+  const int replicas = options.replicas_to_aggregate.value_or(1);
+  if (replicas > task.cluster.workers())
+    throw UsageError("--replicas_to_aggregate=" + std::to_string(replicas) +
+                     ": an update takes one gradient of each worker, and --worker_hosts has " +
+                     std::to_string(task.cluster.workers()));
+  return task;
+}
+
+int run_parameter_server(const cli::ClusterOptions& options, const ClusterTask& task) {
+  const std::string& address = task.cluster.ps_hosts[static_cast<std::size_t>(task.task.index)];
+  if (!cluster::is_loopback(cluster::host_of(address)))
+    cli::log_warning("whoever reaches " + address +
+                     " can read and change the variables; let nobody but the workers reach it");
+  SignalGuard signals;
+  cluster::serve({.cluster = task.cluster,
+                  .index = task.task.index,
+                  .patience = patience_of(options),
+                  .keep_serving = options.ps_keep_serving,
+                  .stop_on_lost_worker = options.stop_on_lost_worker},
+                 cluster_hooks());
+  return exit_code_of(SignalGuard::received());
+}
+
+cluster::ClientOptions client_options(const cli::ClusterOptions& options, const ClusterTask& task) {
+  const int replicas = options.replicas_to_aggregate.value_or(task.cluster.workers());
+  return {.cluster = task.cluster,
+          .worker = task.task.index,
+          .patience = patience_of(options),
+          .rules = {.synchronous = options.issync == 1, .replicas_to_aggregate = replicas},
+          .variables = {},
+          .model_size = 0,
+          .settings = {{"--issync", std::to_string(options.issync)},
+                       {"--replicas_to_aggregate", std::to_string(replicas)}}};
+}
+
+cluster::Hooks cluster_hooks() {
+  return {.info = cli::log_info, .warning = cli::log_warning, .stop = [] {
+            return SignalGuard::received() != 0;
+          }};
+}
+
+}  // namespace towers::app

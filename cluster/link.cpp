@@ -1,0 +1,89 @@
+#include "cluster/link.h"
+
+#include <chrono>
+
+#include "cluster/channel.h"
+
+namespace towers::cluster {
+namespace {
+
+std::chrono::system_clock::time_point after_ms(int milliseconds) {
+  return std::chrono::system_clock::now() + std::chrono::milliseconds(milliseconds);
+}
+
+constexpr int kConnectMs = 300;
+constexpr int kGoodbyeMs = 1000;
+
+}  // namespace
+
+Link::Link(const std::string& address, const Patience& patience)
+    : channel_(open_channel(address, patience)), stub_(wire::ParameterServer::NewStub(channel_)) {}
+
+bool Link::open() {
+  if (stream_) return true;
+  if (!channel_->WaitForConnected(after_ms(kConnectMs))) {
+    // A call is what tells the cause.
+    grpc::ClientContext context;
+    context.set_deadline(after_ms(kConnectMs));
+    wire::Presence nobody, answer;
+    nobody.set_worker(~0U);
+    const grpc::Status status = stub_->Beat(&context, nobody, &answer);
+    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
+      cause_ = "no answer";
+    else if (!status.ok())
+      cause_ = short_cause(status);
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  context_ = std::make_unique<grpc::ClientContext>();
+  stream_ = stub_->Train(context_.get());
+  return true;
+}
+
+bool Link::write(const wire::Request& request) {
+  if (!stream_) return false;
+  if (stream_->Write(request)) return true;
+  broken();
+  return false;
+}
+
+bool Link::read(wire::Reply& reply) {
+  if (!stream_) return false;
+  if (stream_->Read(&reply)) return true;
+  broken();
+  return false;
+}
+
+void Link::broken() {
+  cause_ = short_cause(stream_->Finish());
+  const std::lock_guard lock(mutex_);
+  stream_.reset();
+  context_.reset();
+}
+
+void Link::close() {
+  if (!stream_) return;
+  cancel();
+  broken();
+}
+
+void Link::beat(const wire::Presence& presence, double seconds) {
+  grpc::ClientContext context;
+  context.set_deadline(after_ms(static_cast<int>(seconds * 1000)));
+  wire::Presence answer;
+  (void)stub_->Beat(&context, presence, &answer);  // the stream tells what is wrong
+}
+
+void Link::goodbye(const wire::Presence& presence) {
+  grpc::ClientContext context;
+  context.set_deadline(after_ms(kGoodbyeMs));
+  wire::Presence answer;
+  (void)stub_->Goodbye(&context, presence, &answer);  // a server that is gone needs none
+}
+
+void Link::cancel() {
+  const std::lock_guard lock(mutex_);
+  if (context_) context_->TryCancel();
+}
+
+}  // namespace towers::cluster

@@ -1,0 +1,129 @@
+#include "cluster/server.h"
+
+#include <grpcpp/grpcpp.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "cluster/channel.h"
+#include "cluster/host.h"
+#include "cluster/service.h"
+#include "cluster/waiting.h"
+#include "cluster/wire.h"
+#include "core/error.h"
+
+namespace towers::cluster {
+namespace {
+
+constexpr auto kNap = std::chrono::milliseconds(50);
+
+[[noreturn]] void throw_cannot_listen(const ServerOptions& options, const std::string& why) {
+  throw Error(ps_name(options.cluster, options.index) + " cannot listen on its address: " + why +
+              "; end what uses it, or give another one in --ps_hosts");
+}
+
+// gRPC does not tell why it cannot listen; a socket of ours does.
+void check_address(const ServerOptions& options) {
+  const std::string& address = options.cluster.ps_hosts[static_cast<std::size_t>(options.index)];
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int error =
+      ::getaddrinfo(host_of(address).c_str(), port_of(address).c_str(), &hints, &found);
+  if (error != 0) throw_cannot_listen(options, ::gai_strerror(error));
+  int reason = 0;
+  bool any = false;  // a host name may have addresses of kinds that this machine lacks
+  for (const addrinfo* a = found; a != nullptr && reason != EADDRINUSE; a = a->ai_next) {
+    const int probe = ::socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+    const int on = 1;
+    if (probe >= 0) ::setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (probe >= 0 && ::bind(probe, a->ai_addr, a->ai_addrlen) == 0 && ::listen(probe, 1) == 0)
+      any = true;
+    else
+      reason = errno;
+    if (probe >= 0) ::close(probe);
+  }
+  ::freeaddrinfo(found);
+  if (!any || reason == EADDRINUSE) throw_cannot_listen(options, std::strerror(reason));
+}
+
+std::unique_ptr<grpc::Server> listen(const ServerOptions& options, Service& service) {
+  check_address(options);
+  const std::string& address = options.cluster.ps_hosts[static_cast<std::size_t>(options.index)];
+  const int workers = options.cluster.workers();
+  grpc::ResourceQuota quota;
+  quota.SetMaxThreads(4 * workers + 16);  // a stream that waits for an update holds one
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  builder.SetResourceQuota(quota);
+  builder.SetMaxReceiveMessageSize(kLargestMessage);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two servers on one port: an error
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+  // A machine that is gone is noticed by the silence of its worker; this frees the stream.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30000);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (!server || port == 0) throw_cannot_listen(options, "it is in use");
+  return server;
+}
+
+std::string names(const Host& host, const std::vector<int>& workers) {
+  std::string text;
+  for (int worker : workers) text += (text.empty() ? "" : ", ") + host.name_of(worker);
+  return text;
+}
+
+// One look at the members; true when the work is over. With the lock held.
+bool is_over(Host& host, Waiting& waiting) {
+  host.notice_losses();
+  if (!host.failure.empty()) return true;
+  std::vector<Missing> missing;
+  for (int worker : host.members.with(Presence::absent))
+    missing.push_back({host.name_of(worker), "has not come yet"});
+  const std::string line = waiting.look(host.now(), missing);
+  if (!line.empty()) host.hooks.info(line);
+  if (host.options.keep_serving) return false;
+  const auto end = host.members.end(host.now());
+  if (end && !end->clean)
+    host.failure = "gave up waiting for " + names(host, end->missing) + " after " +
+                   seconds_text(host.options.patience.cluster_timeout) +
+                   "; start it, or give a longer --cluster_timeout";
+  return end.has_value();
+}
+
+}  // namespace
+
+void serve(const ServerOptions& options, const Hooks& hooks) {
+  silence_grpc();
+  Host host(options, hooks);
+  Service service(host);
+  const std::unique_ptr<grpc::Server> server = listen(options, service);
+  hooks.info(host.name() + " is serving");
+  Waiting waiting(host.name());
+  while (!hooks.stop()) {
+    {
+      const std::lock_guard lock(host.mutex);
+      if (is_over(host, waiting)) break;
+    }
+    std::this_thread::sleep_for(kNap);
+  }
+  std::string failure;
+  {
+    const std::lock_guard lock(host.mutex);
+    failure = host.failure;
+    host.closing = failure.empty();  // otherwise those who wait are told why
+  }
+  host.changed.notify_all();
+  server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
+  if (!failure.empty()) throw Error(host.name() + ": " + failure);
+}
+
+}  // namespace towers::cluster

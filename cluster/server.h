@@ -1,0 +1,23 @@
+#pragma once
+// One parameter server.
+
+#include "cluster/cluster_spec.h"
+#include "cluster/hooks.h"
+#include "cluster/membership.h"
+
+namespace towers::cluster {
+
+struct ServerOptions {
+  ClusterSpec cluster;
+  int index = 0;  // in cluster.ps_hosts
+  Patience patience;
+  bool keep_serving = false;         // until hooks.stop says so
+  bool stop_on_lost_worker = false;  // rather than going on with those left
+};
+
+// Listens on its address of the cluster and serves until the last worker has said goodbye (at most
+// 10 s longer) or hooks.stop says so. Throws Error: the address cannot be listened on; somebody who
+// is missing did not come for cluster_timeout; a lost worker with stop_on_lost_worker.
+void serve(const ServerOptions& options, const Hooks& hooks);
+
+}  // namespace towers::cluster

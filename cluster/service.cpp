@@ -1,0 +1,296 @@
+#include "cluster/service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "cluster/wire.h"
+
+namespace towers::cluster {
+namespace {
+
+using Stream = grpc::ServerReaderWriter<wire::Reply, wire::Request>;
+using wire::Reply;
+using wire::Request;
+
+// How often one who waits for an update looks whether its worker is still there, and how often it
+// tells that worker whom it waits for.
+constexpr auto kGlance = std::chrono::milliseconds(200);
+constexpr int kGlancesPerNotice = 5;
+
+// One worker's stream.
+class Session {
+ public:
+  Session(Host& host, const grpc::ServerContext& context, Stream& stream)
+      : host_(host), context_(context), stream_(stream) {}
+
+  ~Session() {
+    const std::lock_guard lock(host_.mutex);
+    if (worker_ >= 0) host_.members.disconnected(worker_, process_);
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void run() {
+    while (stream_.Read(&request_) && answer()) {
+    }
+  }
+
+ private:
+  // False: the session is over.
+  bool answer() {
+    if (request_.kind() == Request::HELLO) return hello();
+    if (worker_ < 0) return refuse("the first message is no HELLO");
+    if (!still_member()) return false;
+    switch (request_.kind()) {
+      case Request::INITIALIZE:
+        return initialize();
+      case Request::PULL:
+        return pull();
+      case Request::PUSH:
+        return push();
+      default:
+        return refuse("a message of unknown kind");
+    }
+  }
+
+  bool reply(Reply::Kind kind, const std::string& message = {}) {
+    reply_.Clear();
+    reply_.set_kind(kind);
+    reply_.set_message(message);
+    return stream_.Write(reply_);
+  }
+
+  bool refuse(const std::string& why) {
+    reply(Reply::REFUSED, host_.name() + ": " + why);
+    return false;
+  }
+
+  bool send_state() {
+    reply_.Clear();
+    reply_.set_kind(Reply::STATE);
+    {
+      const std::lock_guard lock(host_.mutex);
+      reply_.set_session(host_.parameters.session());
+      reply_.set_step(host_.parameters.step());
+      reply_.set_chief_came(!host_.agreed.empty());
+      reply_.set_beat_seconds(host_.options.patience.worker_timeout / 4);
+    }
+    return stream_.Write(reply_);
+  }
+
+  // A sign of life; false, with an answer, for one that has no part in the training any more.
+  bool still_member() {
+    std::string why;
+    {
+      const std::lock_guard lock(host_.mutex);
+      host_.heard(worker_, process_);
+      if (!host_.failure.empty())
+        why = host_.failure;
+      else if (!host_.members.is(worker_, process_))
+        why = "another process has come as " + host_.name_of(worker_);
+    }
+    return why.empty() || refuse(why);
+  }
+
+  bool hello() {
+    const wire::Presence& who = request_.presence();
+    if (request_.version() != kProtocolVersion)
+      return refuse("it speaks version " + std::to_string(kProtocolVersion) +
+                    " of the protocol, this task version " + std::to_string(request_.version()) +
+                    "; use the same program everywhere");
+    if (who.worker() >= static_cast<std::uint32_t>(host_.options.cluster.workers()))
+      return refuse("there is no worker " + std::to_string(who.worker()));
+    if (worker_ >= 0 && (static_cast<int>(who.worker()) != worker_ || who.process() != process_))
+      return refuse("a stream is of one worker");
+    if (request_.size() > kLargestShard) return refuse("its share of the model is too large");
+    Settings settings;
+    for (const wire::Setting& setting : request_.settings())
+      settings[setting.name()] = setting.value();
+    std::string refused, busy;
+    {
+      const std::lock_guard lock(host_.mutex);
+      refused = why_refused(static_cast<int>(who.worker()), settings);
+      if (refused.empty()) busy = join(static_cast<int>(who.worker()), who.process(), settings);
+    }
+    if (!refused.empty()) return refuse(refused);
+    return busy.empty() ? send_state() : reply(Reply::BUSY, busy);
+  }
+
+  std::string why_refused(int worker, const Settings& settings) const {
+    const ClusterSpec& cluster = host_.options.cluster;
+    const auto joined = [](const std::vector<std::string>& list) {
+      std::string text;
+      for (const std::string& item : list) text += (text.empty() ? "" : ",") + item;
+      return text;
+    };
+    Settings addresses{{"--ps_hosts", joined(cluster.ps_hosts)},
+                       {"--worker_hosts", joined(cluster.worker_hosts)}};
+    Settings theirs = settings;
+    for (auto& [name, value] : addresses) {
+      const auto found = theirs.find(name);
+      if (found == theirs.end() || found->second != value)
+        return first_difference({{name, value}}, host_.name(),
+                                {{name, found == theirs.end() ? "" : found->second}});
+    }
+    if (!host_.failure.empty()) return host_.failure;
+    if (worker == 0 || host_.agreed.empty()) return "";
+    const std::string chief = host_.name_of(0);
+    if (const auto difference = first_difference(host_.agreed, chief, settings);
+        !difference.empty())
+      return difference;
+    return request_.size() == host_.size ? "" : "the model differs from that of " + chief;
+  }
+
+  // Why not now; empty: joined.
+  std::string join(int worker, std::uint64_t process, const Settings& settings) {
+    const bool new_here = !host_.members.is(worker, process);
+    if (!host_.members.join(worker, process, host_.now()))
+      return "another process is " + host_.name_of(worker) + " there";
+    if (worker_ < 0) host_.members.connected(worker, process);
+    worker_ = worker;
+    process_ = process;
+    size_ = request_.size();
+    if (worker == 0) {
+      host_.agreed = settings;
+      host_.size = request_.size();
+    }
+    if (new_here) {
+      host_.hooks.info(host_.name() + ": " + host_.name_of(worker) + " has come");
+      host_.parameters.forget(worker);
+      host_.members_changed();
+    }
+    return "";
+  }
+
+  bool initialize() {
+    if (worker_ != 0 || request_.session() == 0 || request_.step() < 0)
+      return refuse("malformed variables");
+    incoming_.resize(size_);
+    if (!take_chunk(request_, incoming_)) return refuse("malformed variables");
+    if (!request_.last()) return true;
+    {
+      const std::lock_guard lock(host_.mutex);
+      const int replicas = std::clamp(static_cast<int>(request_.replicas_to_aggregate()), 1,
+                                      host_.options.cluster.workers());
+      host_.parameters.initialize(request_.session(), request_.step(), incoming_,
+                                  {request_.synchronous(), replicas});
+      host_.members_changed();
+    }
+    return send_state();
+  }
+
+  bool pull() {
+    std::unique_lock lock(host_.mutex);
+    return answer_values(lock);
+  }
+
+  bool push() {
+    std::unique_lock lock(host_.mutex);
+    if (request_.session() != host_.parameters.session() || request_.session() == 0) {
+      const bool last = request_.last();
+      lock.unlock();
+      return !last || reply(Reply::OTHER_SESSION);
+    }
+    if (!take_chunk(request_, request_.offset() == 0 ? host_.parameters.begin_gradient(worker_)
+                                                     : host_.parameters.gradient(worker_))) {
+      lock.unlock();
+      return refuse("malformed gradient");
+    }
+    if (!request_.last()) return true;
+    const PushOutcome outcome = host_.parameters.push(worker_, request_.session(), request_.step(),
+                                                      request_.learning_rate());
+    if (outcome == PushOutcome::pending) {
+      if (!wait_for_update(lock)) return false;
+    } else if (outcome == PushOutcome::applied && host_.parameters.rules().synchronous) {
+      host_.changed.notify_all();
+    }
+    return answer_values(lock);
+  }
+
+  // False: the worker is gone, or the server ends.
+  bool wait_for_update(std::unique_lock<std::mutex>& lock) {
+    const auto over = [this] {
+      return !host_.parameters.is_pending(worker_) || host_.closing || !host_.failure.empty();
+    };
+    for (int glance = 1; !host_.changed.wait_for(lock, kGlance, over); ++glance) {
+      if (context_.IsCancelled()) return false;
+      if (glance % kGlancesPerNotice != 0) continue;
+      bool absent = false;
+      const std::string text = host_.waited_for(absent);
+      lock.unlock();
+      reply_.Clear();
+      reply_.set_kind(Reply::NOTICE);
+      reply_.set_message(text);
+      reply_.set_absent(absent);
+      if (!stream_.Write(reply_)) return false;
+      lock.lock();
+    }
+    if (host_.closing) return false;
+    if (host_.failure.empty()) return true;
+    const std::string why = host_.failure;
+    lock.unlock();
+    return refuse(why);
+  }
+
+  // The variables as they are now. Takes the lock over, and gives it back before anything is sent.
+  bool answer_values(std::unique_lock<std::mutex>& lock) {
+    const Parameters& parameters = host_.parameters;
+    if (parameters.session() != request_.session() || request_.session() == 0) {
+      lock.unlock();
+      return reply(Reply::OTHER_SESSION);
+    }
+    reply_.Clear();
+    reply_.set_kind(Reply::VALUES);
+    reply_.set_session(parameters.session());
+    reply_.set_step(parameters.step());
+    reply_.set_dropped(parameters.dropped());
+    outgoing_.assign(parameters.values().begin(), parameters.values().end());
+    lock.unlock();
+    return send_chunks(outgoing_, reply_,
+                       [this](const Reply& chunk) { return stream_.Write(chunk); });
+  }
+
+  Host& host_;
+  const grpc::ServerContext& context_;
+  Stream& stream_;
+  int worker_ = -1;  // before its HELLO
+  std::uint64_t process_ = 0;
+  std::uint64_t size_ = 0;  // values of the shard, by its HELLO
+  std::vector<float> incoming_, outgoing_;
+  Request request_;
+  Reply reply_;
+};
+
+}  // namespace
+
+grpc::Status Service::Train(grpc::ServerContext* context, Stream* stream) {
+  try {
+    Session(host_, *context, *stream).run();
+  } catch (const std::bad_alloc&) {
+    return {grpc::StatusCode::RESOURCE_EXHAUSTED, host_.name() + " is out of memory"};
+  } catch (const std::exception& error) {
+    return {grpc::StatusCode::INTERNAL, error.what()};
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status Service::Beat(grpc::ServerContext*, const wire::Presence* request, wire::Presence*) {
+  if (!is_worker(*request)) return grpc::Status::OK;
+  const std::lock_guard lock(host_.mutex);
+  host_.heard(static_cast<int>(request->worker()), request->process());
+  return grpc::Status::OK;
+}
+
+grpc::Status Service::Goodbye(grpc::ServerContext*, const wire::Presence* request,
+                              wire::Presence*) {
+  if (!is_worker(*request)) return grpc::Status::OK;
+  const std::lock_guard lock(host_.mutex);
+  host_.leave(static_cast<int>(request->worker()), request->process());
+  return grpc::Status::OK;
+}
+
+}  // namespace towers::cluster

@@ -1,0 +1,39 @@
+#include "cluster/waiting.h"
+
+#include <cstdio>
+
+namespace towers::cluster {
+namespace {
+
+constexpr double kFirstLine = 2;  // those who start together need none
+constexpr double kNextLine = 10;
+
+}  // namespace
+
+std::string seconds_text(double seconds) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%g s", seconds);
+  return text;
+}
+
+std::string list_of(const std::vector<Missing>& missing) {
+  std::string text;
+  for (const Missing& m : missing) text += (text.empty() ? "" : "; ") + m.who + ": " + m.cause;
+  return text;
+}
+
+std::string Waiting::look(double now, const std::vector<Missing>& missing) {
+  if (missing.empty()) {
+    since_.reset();
+    return "";
+  }
+  if (!since_) {
+    since_ = now;
+    next_line_ = now + kFirstLine;
+  }
+  if (now < next_line_) return "";
+  next_line_ = now + kNextLine;
+  return self_ + " waits for " + list_of(missing);
+}
+
+}  // namespace towers::cluster
