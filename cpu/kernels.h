@@ -18,7 +18,9 @@ struct Kernels {
         update(update_kernels(target)),
         average(average_kernels(target)),
         winograd2(winograd_kernels(target, 2)),
-        winograd4(winograd_kernels(target, 4)) {}
+        winograd4(winograd_kernels(target, 4)),
+        narrow_winograd2(narrow_winograd_kernels(target, 2)),
+        narrow_winograd4(narrow_winograd_kernels(target, 4)) {}
 
   // That all of them were compiled for.
   SimdTarget target() const { return gemm.target; }
@@ -29,6 +31,7 @@ struct Kernels {
   UpdateKernels update;
   AverageKernels average;
   WinogradKernels winograd2, winograd4;
+  NarrowWinogradKernels narrow_winograd2, narrow_winograd4;
 };
 
 }  // namespace towers::cpu

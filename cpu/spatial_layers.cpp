@@ -87,14 +87,17 @@ class Norm final : public SpatialLayer {
 std::unique_ptr<SpatialLayer> make_conv2d(const Convolution& convolution, const Extent& input,
                                           const Extent& output, const Variable& weights,
                                           const Variable& biases, const LayerSetting& setting) {
-  const auto winograd = [&](const WinogradKernels& kernels) {
+  const auto winograd = [&](const WinogradKernels& kernels, const NarrowWinogradKernels& narrow) {
+    if (input.channels <= narrow.kMostChannels && !setting.wants_input_gradient)
+      return make_narrow_winograd_conv2d(convolution, input, weights, biases, kernels, narrow,
+                                         setting);
     return make_winograd_conv2d(convolution, input, weights, biases, kernels, setting);
   };
   switch (choose_convolution_method(setting.convolution, convolution, input)) {
     case ConvolutionMethod::winograd4:
-      return winograd(setting.kernels->winograd4);
+      return winograd(setting.kernels->winograd4, setting.kernels->narrow_winograd4);
     case ConvolutionMethod::winograd2:
-      return winograd(setting.kernels->winograd2);
+      return winograd(setting.kernels->winograd2, setting.kernels->narrow_winograd2);
     default:
       return make_direct_conv2d(convolution, input, output, weights, biases, setting);
   }

@@ -67,4 +67,27 @@ struct WinogradKernels {
 // For kernels of 5 x 5; outputs: 2 or 4.
 WinogradKernels winograd_kernels(SimdTarget target, int outputs);
 
+// The same convolution of images with few channels, tile by tile: a matrix product at each position
+// would move more values than it multiplies. All products of a tile stay in the first-level cache.
+//
+// inputs holds an image's transformed tiles, [tile][position][channel] without gaps
+// (transform_image writes that, since it fills up vectors with zeros before it writes the next
+// position); weights and sums are [vector of outputs][position][channel][lane].
+struct NarrowWinogradKernels {
+  static constexpr int kMostChannels = 4;
+
+  SimdTarget target = 0;     // that these were compiled for
+  std::ptrdiff_t lanes = 0;  // of a vector
+
+  // grid.channels are the outputs'.
+  void (*convolve)(const TileGrid&, int channels, const float* inputs, const float* weights,
+                   View out, const Finish&) = nullptr;
+  // Adds to sums the gradient of the transformed weights, to bias_sums (a whole number of vectors)
+  // that of the biases.
+  void (*add_gradient)(const TileGrid&, int channels, const float* inputs, ConstView d_out,
+                       float* sums, float* bias_sums) = nullptr;
+};
+
+NarrowWinogradKernels narrow_winograd_kernels(SimdTarget target, int outputs);
+
 }  // namespace towers::cpu

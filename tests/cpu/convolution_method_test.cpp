@@ -27,6 +27,19 @@ TEST_CASE("a method asked for by name is taken where the shape allows it, else d
   }
 }
 
+TEST_CASE("of itself the method goes by the image: small ones fill no tile") {
+  const auto chosen = [](Extent in) {
+    return choose_convolution_method(Method::automatic, {.kernel = 5, .stride = 1}, in);
+  };
+  CHECK(chosen({24, 24, 3}) == Method::winograd4);
+  CHECK(chosen({12, 12, 64}) == Method::winograd4);
+  CHECK(chosen({6, 6, 64}) == Method::winograd4);
+  CHECK(chosen({2, 2, 64}) == Method::direct);
+  CHECK(chosen({1, 9, 64}) == Method::direct);
+  CHECK(choose_convolution_method(Method::automatic, {.kernel = 3, .stride = 1}, {24, 24, 3}) ==
+        Method::direct);
+}
+
 TEST_CASE("methods go by the flag's names") {
   CHECK(parse_convolution_method("auto") == Method::automatic);
   CHECK(parse_convolution_method("direct") == Method::direct);
