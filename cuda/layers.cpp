@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cuda/conv2d.h"
-#include "cuda/kernels.h"
 #include "cuda/matmul.h"
 
 namespace towers::cuda {
@@ -18,16 +17,6 @@ void need(Workspace& workspace, std::size_t bytes) {
   workspace.bytes = std::max(workspace.bytes, bytes);
 }
 
-WindowShape window(const LayerSetting& s, int size, int stride) {
-  return {s.batch,
-          s.input,
-          s.output,
-          size,
-          stride,
-          same_padding_before(s.input.height, size, stride),
-          same_padding_before(s.input.width, size, stride)};
-}
-
 // The gradient that has just been written to d_input passes the relu below.
 void pass_relu_below(Stream& stream, const LayerSetting& s, const float* input) {
   if (s.relu_input)
@@ -37,7 +26,7 @@ void pass_relu_below(Stream& stream, const LayerSetting& s, const float* input) 
 class ConvolutionLayer final : public LayerPlan {
  public:
   ConvolutionLayer(const Convolution& convolution, const LayerSetting& setting) : s_(setting) {
-    conv_ = make_conv2d({.shape = window(s_, convolution.kernel, convolution.stride),
+    conv_ = make_conv2d({.shape = window_of(s_, convolution.kernel, convolution.stride),
                          .relu = convolution.relu,
                          .training = s_.training,
                          .wants_input_gradient = s_.d_input != nullptr,
@@ -104,7 +93,7 @@ class MaxPoolLayer final : public LayerPlan {
  public:
   MaxPoolLayer(const MaxPool& pool, const LayerSetting& setting)
       : s_(setting),
-        shape_(window(s_, pool.size, pool.stride)),
+        shape_(window_of(s_, pool.size, pool.stride)),
         winners_(s_.memory->allocate<std::uint8_t>(static_cast<std::size_t>(s_.batch) *
                                                    s_.output.size())) {}
 
@@ -158,6 +147,16 @@ struct Maker {
 };
 
 }  // namespace
+
+WindowShape window_of(const LayerSetting& s, int size, int stride) {
+  return {s.batch,
+          s.input,
+          s.output,
+          size,
+          stride,
+          same_padding_before(s.input.height, size, stride),
+          same_padding_before(s.input.width, size, stride)};
+}
 
 std::unique_ptr<LayerPlan> make_layer(const Layer& layer, const LayerSetting& setting) {
   return std::visit(Maker{setting}, layer.op);

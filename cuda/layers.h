@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/net.h"
+#include "cuda/kernels.h"
 #include "cuda/runtime.h"
 
 namespace towers::cuda {
@@ -46,5 +47,13 @@ class LayerPlan {
 
 // For all layers but the loss.
 std::unique_ptr<LayerPlan> make_layer(const Layer& layer, const LayerSetting& setting);
+
+// Two layers, one after the other, in one pass; null where there is none for them. It writes the
+// second one's output and the first one's input gradient; what lies between may stay unwritten.
+std::unique_ptr<LayerPlan> make_layer_pair(const Layer& first, const LayerSetting& first_setting,
+                                           const Layer& second, const LayerSetting& second_setting);
+
+// The shape of a layer's window of `size` x `size`.
+WindowShape window_of(const LayerSetting& setting, int size, int stride);
 
 }  // namespace towers::cuda

@@ -27,27 +27,17 @@ Plan::Plan(const Net& net, const VariableLayout& layout, const PlanOptions& opti
     values_.push_back(device_.allocate<float>(batch * extents_[l].size()).data());
     gradients_.push_back(training ? device_.allocate<float>(batch * extents_[l].size()).data()
                                   : nullptr);
-
-    LayerSetting setting;
-    setting.batch = options.batch_size;
-    setting.input = l == 0 ? net.input : extents_[l - 1];
-    setting.output = extents_[l];
-    setting.training = training;
-    setting.relu_input = l > 0 && has_relu(net.layers[l - 1]);
-    setting.allow_tf32 = options.allow_tf32;
-    setting.deterministic = options.deterministic;
-    setting.direct = options.direct;
-    setting.output_values = values_[l];
-    setting.d_output = gradients_[l];
-    setting.d_input = l > lowest_ ? gradients_[l - 1] : nullptr;
-    setting.memory = &device_;
-    setting.workspace = &workspace_;
-    setting.stream = &stream;
-    for (const Variable& v : layout.variables()) {
-      if (v.layer != l) continue;
-      const bool biases = v.shape.size() == 1;
-      (biases ? setting.biases : setting.weights) = memory.variables + v.offset;
-      if (training) (biases ? setting.d_biases : setting.d_weights) = memory.gradients + v.offset;
+  }
+  for (std::size_t l = 0; l < loss; ++l) {
+    const LayerSetting setting = layer_setting(l, layout, options, stream);
+    if (l + 1 < loss) {
+      const LayerSetting next = layer_setting(l + 1, layout, options, stream);
+      if (auto pair = make_layer_pair(net.layers[l], setting, net.layers[l + 1], next)) {
+        layers_.push_back(std::move(pair));
+        layers_.push_back(nullptr);
+        ++l;
+        continue;
+      }
     }
     layers_.push_back(make_layer(net.layers[l], setting));
   }
@@ -58,10 +48,38 @@ Plan::Plan(const Net& net, const VariableLayout& layout, const PlanOptions& opti
   }
 }
 
+LayerSetting Plan::layer_setting(std::size_t l, const VariableLayout& layout,
+                                 const PlanOptions& options, Stream& stream) {
+  LayerSetting setting;
+  setting.batch = options.batch_size;
+  setting.input = l == 0 ? net_.input : extents_[l - 1];
+  setting.output = extents_[l];
+  setting.training = memory_.gradients != nullptr;
+  setting.relu_input = l > 0 && has_relu(net_.layers[l - 1]);
+  setting.allow_tf32 = options.allow_tf32;
+  setting.deterministic = options.deterministic;
+  setting.direct = options.direct;
+  setting.output_values = values_[l];
+  setting.d_output = gradients_[l];
+  setting.d_input = l > lowest_ ? gradients_[l - 1] : nullptr;
+  setting.memory = &device_;
+  setting.workspace = &workspace_;
+  setting.stream = &stream;
+  for (const Variable& v : layout.variables()) {
+    if (v.layer != l) continue;
+    const bool biases = v.shape.size() == 1;
+    (biases ? setting.biases : setting.weights) = memory_.variables + v.offset;
+    if (setting.training)
+      (biases ? setting.d_biases : setting.d_weights) = memory_.gradients + v.offset;
+  }
+  return setting;
+}
+
 void Plan::plan_backward(const VariableLayout& layout) {
   std::size_t end = layout.size();
   parts_.emplace_back();
   for (std::size_t l = layers_.size(); l-- > 0;) {
+    if (layers_[l] == nullptr) continue;
     std::size_t begin = end;
     for (const Variable& v : layout.variables())
       if (v.layer == l) begin = std::min(begin, v.offset);
@@ -78,6 +96,7 @@ void Plan::plan_backward(const VariableLayout& layout) {
 
 void Plan::forward(Stream& stream, const float* images) {
   for (std::size_t l = 0; l < layers_.size(); ++l) {
+    if (layers_[l] == nullptr) continue;
     layers_[l]->prepare(stream);
     layers_[l]->forward(stream, input_of(l, images));
   }

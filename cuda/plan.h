@@ -57,6 +57,8 @@ class Plan {
     Work work;
   };
 
+  LayerSetting layer_setting(std::size_t layer, const VariableLayout& layout,
+                             const PlanOptions& options, Stream& stream);
   void plan_backward(const VariableLayout& layout);
   const float* input_of(std::size_t layer, const float* images) const {
     return layer == 0 ? images : values_[layer - 1];
@@ -69,9 +71,10 @@ class Plan {
   DeviceMemory device_;
   std::size_t lowest_;  // layer with variables: no gradient is wanted below it
   Workspace workspace_;
-  std::vector<std::unique_ptr<LayerPlan>> layers_;  // all but the loss
-  std::vector<float*> values_, gradients_;          // of each layer's output
-  float* losses_ = nullptr;                         // [batch_size]
+  std::vector<std::unique_ptr<LayerPlan>>
+      layers_;                              // all but the loss; null: done by the one before
+  std::vector<float*> values_, gradients_;  // of each layer's output
+  float* losses_ = nullptr;                 // [batch_size]
   std::vector<std::vector<Task>> parts_;
   std::vector<Bucket> buckets_;
 };

@@ -7,6 +7,7 @@ set(cuda_sources
   devices.cpp
   free_memory.cpp
   inference.cpp
+  layer_pairs.cpp
   layers.cpp
   matmul.cpp
   module.cpp
@@ -23,5 +24,6 @@ set(cuda_kernels
   filters.cu
   local_response_norm.cu
   max_pool.cu
+  pool_and_norm.cu
   softmax_loss.cu
   update.cu)
