@@ -13,9 +13,10 @@ struct BackendOptions {
   const char* engine_cache = "";  // file that keeps measured engine choices; "" keeps none
 };
 
-// What the module exports, as "towers_cuda_backend". `stamp` is the caller's kModuleStamp
-// (cuda/stamp.h.in): a module of another build is refused, for classes cross this boundary. Returns 0 and the backend, which
-// the caller deletes; or 1 and a line of text for the user in `error`, cut to error_size.
+// What the module exports, as "towers_cuda_backend". `stamp` is the caller's kModuleStamp (see
+// cuda/stamp.h.in): a module of another build is refused, for classes cross this boundary. Returns
+// 0 and the backend, which the caller deletes; or 1 and a line of text for the user in `error`, cut
+// to error_size.
 using CreateBackend = int (*)(const char* stamp, const BackendOptions* options, Backend** backend,
                               char* error, std::size_t error_size);
 

@@ -1,4 +1,9 @@
-# The module's files, a line each: plain C++, and what nvcc compiles.
+# The files of this folder, a line each. The loader's:
+set(cuda_loader_sources
+  loader.cpp
+  surroundings.cpp
+  visible_devices.cpp)
+# The module's: plain C++, and what nvcc compiles.
 set(cuda_sources
   all_reduce.cpp
   backend.cpp

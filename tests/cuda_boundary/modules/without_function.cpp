@@ -1,4 +1,4 @@
 // A module that lacks the exported function.
-extern "C" int towers_some_other_function() {
+extern "C" __attribute__((visibility("default"))) int towers_some_other_function() {
   return 0;
 }
