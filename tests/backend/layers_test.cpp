@@ -167,6 +167,25 @@ TEST_CASE("layers in any order") {
   check_on_all(problems);
 }
 
+TEST_CASE("the trainer's pool and norm, which a backend may do in one pass, in any order") {
+  const Layer conv{"conv", Convolution{.kernel = 3, .outputs = 8}};
+  const Layer plain{"plain", Convolution{.kernel = 3, .outputs = 8, .relu = false}};
+  const Layer pool{"pool", MaxPool{3, 2}};
+  const Layer norm{"norm", LocalResponseNorm{.depth_radius = 4, .alpha = 0.1}};
+  const std::vector<std::vector<Layer>> orders{
+      {conv, pool, norm},        {conv, norm, pool},       {plain, pool, norm},
+      {plain, norm, pool},       {conv, pool, norm, pool}, {conv, norm, pool, norm},
+      {conv, pool, norm, plain}, {pool, norm, conv},       {norm, pool, conv}};
+  std::vector<Problem> problems;
+  for (const std::vector<Layer>& layers : orders) {
+    Net net = small_net({9, 6, 8}, layers);
+    net.name.clear();
+    for (const Layer& layer : layers) net.name += layer.name + " ";
+    problems.push_back(draw_problem(net, 3));
+  }
+  check_on_all(problems);
+}
+
 TEST_CASE("weight decay on every layer that has weights") {
   const Parameters decayed{.weights_stddev = 0, .biases = 0, .weight_decay = 0.05};
   check_on_all({draw_problem(small_net({5, 5, 3}, {{"conv", Convolution{.outputs = 4}, decayed},
