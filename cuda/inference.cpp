@@ -2,8 +2,6 @@
 
 #include <stdexcept>
 
-#include "core/error.h"
-
 namespace towers::cuda {
 
 CudaInference::CudaInference(const Net& net, int batch_size, int device, bool allow_tf32)
@@ -17,14 +15,6 @@ CudaInference::CudaInference(const Net& net, int batch_size, int device, bool al
       images_(memory_.allocate<float>(static_cast<std::size_t>(batch_size) * image_size_)),
       plan_(net, layout_, {.batch_size = batch_size, .allow_tf32 = allow_tf32},
             {.variables = variables_.data()}, stream_) {}
-
-CudaInference::~CudaInference() {
-  try {
-    stream_.synchronize();
-  } catch (const Error&) {
-    // A device that failed has been reported by the call that met it.
-  }
-}
 
 void CudaInference::write_variables(std::span<const float> variables) {
   copy_to_device(stream_, variables_, variables);

@@ -10,7 +10,6 @@ namespace towers::cuda {
 class CudaInference final : public Inference {
  public:
   CudaInference(const Net& net, int batch_size, int device, bool allow_tf32);
-  ~CudaInference() override;
 
   void write_variables(std::span<const float> variables) override;
   void logits(const Batch& batch, std::span<float> logits) override;

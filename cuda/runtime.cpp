@@ -89,8 +89,15 @@ void Event::synchronize() {
   TOWERS_CUDA(cudaEventSynchronize(event_));
 }
 
+// An error may end a compilation with work under way, and CUDA does not promise that freeing waits.
 DeviceMemory::~DeviceMemory() {
+  if (allocations_.empty()) return;
+  int former = device_;
+  cudaGetDevice(&former);
+  cudaSetDevice(device_);
+  cudaDeviceSynchronize();
   for (void* allocation : allocations_) cudaFree(allocation);
+  cudaSetDevice(former);
 }
 
 void* DeviceMemory::bytes(std::size_t count) {

@@ -66,8 +66,8 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// Zeroed memory of one device, freed in the end: compile allocates, steps do not. What uses it has
-// to be done by then: freeing does not wait for streams.
+// Zeroed memory of one device, freed in the end, when all work of the device is done: compile
+// allocates, steps do not.
 class DeviceMemory {
  public:
   explicit DeviceMemory(int device) : device_(device) {}
@@ -90,8 +90,8 @@ class DeviceMemory {
   std::vector<void*> allocations_;
 };
 
-// Zeroed host memory that every device copies from and to without a stop. As with DeviceMemory, the
-// copies have to be done before it goes.
+// Zeroed host memory that every device copies from and to without a stop. It does not wait for
+// copies when it goes: they have to be done.
 std::shared_ptr<void> allocate_pinned(std::size_t bytes);
 
 // Copies that are enqueued; host memory has to be pinned.

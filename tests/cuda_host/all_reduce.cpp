@@ -45,6 +45,11 @@ class StandInAllReduce final : public AllReduce {
     if (devices.empty() || std::set<int>(devices.begin(), devices.end()).size() != devices.size())
       throw std::logic_error("all-reduce (stand-in): the same device twice, or none");
   }
+  ~StandInAllReduce() override {
+    const Locked world;
+    if (*under_way_ > 0)
+      world->fault(cudaErrorLaunchFailure, "an all-reduce was destroyed while it was under way");
+  }
 
   void sum(std::span<const float* const> send, std::span<float* const> receive, std::size_t count,
            std::span<Stream* const> streams) override {
@@ -93,14 +98,17 @@ class StandInAllReduce final : public AllReduce {
       Work leave;
       leave.devices = ~0u;
       leave.after = meeting->complete;
-      leave.run = [meeting, to = receive[r]] {
+      ++*under_way_;
+      leave.run = [meeting, to = receive[r], left = under_way_] {
         std::copy(meeting->result.begin(), meeting->result.end(), to);
+        --*left;
       };
       world->enqueue(stream, std::move(leave));
     }
   }
 
   std::vector<int> devices_;
+  std::shared_ptr<int> under_way_ = std::make_shared<int>(0);  // ranks that have not received yet
 };
 
 }  // namespace

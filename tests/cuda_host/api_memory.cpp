@@ -9,11 +9,15 @@
 namespace towers::cuda_host {
 namespace {
 
-constexpr unsigned kEvery = ~0u;
-
 bool is_pinned(const World& world, const void* pointer, std::size_t size) {
   const Allocation* a = world.memory.find(pointer, size);
   return a != nullptr && a->device == kPinned;
+}
+
+// The device, as a bit, whose memory this is.
+unsigned device_bit(const World& world, const void* pointer) {
+  const Allocation* a = world.memory.find(pointer, 1);
+  return a == nullptr || a->device == kPinned ? 0 : 1u << a->device;
 }
 
 bool is_device(const World& world, const void* pointer, std::size_t size) {
@@ -50,7 +54,7 @@ cudaError_t copy(const Call& world, void* to, const void* from, std::size_t size
   // Nobody may count on what is at the destination from now on until the copy is done.
   if (!to_device && stream.capture == nullptr) std::memset(to, 0xff, size);
   Work work;
-  work.devices = kEvery;
+  work.devices = device_bit(*world, to) | device_bit(*world, from);
   work.run = [=] { std::memmove(to, from, size); };
   world->enqueue(stream, std::move(work));
   // Of pageable memory CUDA only says that the copy may be synchronous.
@@ -65,7 +69,7 @@ cudaError_t fill(const Call& world, void* memory, int value, std::size_t size,
   if (size == 0) return cudaSuccess;
   if (!is_device(*world, memory, size)) return world.returns(cudaErrorInvalidValue);
   Work work;
-  work.devices = kEvery;
+  work.devices = device_bit(*world, memory);
   work.run = [=] { std::memset(memory, value, size); };
   world->enqueue(stream, std::move(work));
   return cudaSuccess;

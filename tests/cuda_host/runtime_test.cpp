@@ -99,6 +99,21 @@ TEST_CASE("a kernel that leaves its memory is caught") {
       Catch::Contains("an illegal memory access was encountered (cudaErrorIllegalAddress)"));
 }
 
+TEST_CASE("memory goes when what uses it is done") {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const Devices devices({.seed = seed});
+    Stream stream(0);
+    const std::shared_ptr<void> pinned = cuda::allocate_pinned(256);
+    {
+      DeviceMemory memory(0);
+      int* const values = memory.allocate<int>(64).data();
+      launch(fill, 1, 32, stream, values, 64, 7);
+      cuda::copy_to_host(stream, pinned.get(), values, 256);
+    }
+    CHECK(static_cast<int*>(pinned.get())[63] == 7);
+  }
+}
+
 TEST_CASE("writing into the rest of a page is noticed when the memory is freed") {
   Devices devices;
   devices.expect_fault("written outside of the allocation of 20 bytes");

@@ -53,7 +53,6 @@ class FaultHandler {
   }
   ~FaultHandler() {
     ::sigaction(SIGSEGV, &former_action, nullptr);
-    running->memory.close_all();
     running = nullptr;
   }
 };
@@ -123,6 +122,8 @@ bool World::step() {
 void World::execute(const Work& work) {
   if (!work.run) return;
   if (work.on_host) return work.run();
+  if (work.devices != open_to_) memory.close_all();
+  open_to_ = work.devices;
   const FaultHandler handler(*this, work.devices);
   const std::string what = run_grid(work.blocks, work.threads, work.run, random);
   if (!what.empty()) fault(cudaErrorIllegalAddress, what);
@@ -148,6 +149,11 @@ void World::fault(cudaError_t error, const std::string& what) {
   std::fprintf(stderr, "stand-in: %s\n", what.c_str());
   faults.push_back(what);
   if (sticky == cudaSuccess) sticky = error;
+}
+
+// Pages stay open for the work that follows on the same device, but not for the host.
+Locked::~Locked() {
+  if (instance() != nullptr) instance()->memory.close_all();
 }
 
 Locked::Locked() : lock_(mutex()) {

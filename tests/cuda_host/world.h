@@ -87,13 +87,17 @@ class World {
 
  private:
   bool step();
-  double ahead_;  // how readily work runs before the host waits for it
+  unsigned open_to_ = 0;  // devices whose work opened the pages that are open
+  double ahead_;          // how readily work runs before the host waits for it
 };
 
 // The one world there is, locked for as long as the result lives.
 class Locked {
  public:
   Locked();
+  ~Locked();
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
   World* operator->() const { return world_; }
   World& operator*() const { return *world_; }
 

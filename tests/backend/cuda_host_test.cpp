@@ -1,0 +1,134 @@
+// What only stand-in GPUs can show: that no order of events changes a number, and what happens
+// where memory is short.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/models/cifar10.h"
+#include "cuda/backend.h"
+#include "tests/backend/problem.h"
+#include "tests/cuda_host/control.h"
+#include "tests/reference/compare.h"
+#include "tests/support.h"
+
+namespace towers::test {
+namespace {
+
+using reference::doubles;
+
+constexpr int kTowers = 4, kSteps = 3;
+#if defined(TOWERS_SANITIZED)
+constexpr int kSchedules = 20;  // each takes several times as long
+#else
+constexpr int kSchedules = 200;
+#endif
+
+// Small, but with so many weights that the gradients are reduced in two buckets.
+Net net_of_two_buckets() {
+  return small_net({6, 6, 3}, {{"conv", Convolution{.kernel = 3, .outputs = 8}},
+                               {"pool", MaxPool{}},
+                               {"norm", LocalResponseNorm{}},
+                               {"wide", Dense{.outputs = 3712}, {.weight_decay = 0.01}}});
+}
+
+struct Outcome {
+  std::vector<float> variables, averages, gradients, losses;
+  bool operator==(const Outcome&) const = default;
+};
+
+// Three steps of `towers` towers over one problem's images each step. Batches are spoilt as soon as
+// that is allowed.
+Outcome run(const cuda_host::Settings& settings, const std::vector<Problem>& problems, int towers) {
+  cuda_host::start(settings);
+  Outcome outcome;
+  {
+    const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+    const int size = problems[0].size() / towers;
+    const std::unique_ptr<Towers> run = compile({}, *backend, problems[0], size, towers);
+    std::vector<HostBatch> hosts;
+    std::vector<Batch> batches;
+    for (int t = 0; t < towers; ++t) {
+      hosts.emplace_back(*backend, problems[0], t * size, size);
+      batches.push_back(hosts.back().get());
+    }
+    for (const Problem& problem : problems) {
+      for (std::size_t t = 0; t < hosts.size(); ++t) {
+        const std::size_t values = static_cast<std::size_t>(size) * problem.net.input.size();
+        std::copy_n(problem.images.begin() + static_cast<std::ptrdiff_t>(t * values), values,
+                    hosts[t].images());
+      }
+      run_step(*run, batches);
+      for (HostBatch& host : hosts) host.images()[0] = NAN;
+    }
+    for (const Losses& losses : run->report().towers) outcome.losses.push_back(losses.total);
+    CHECK_FALSE(run->report().non_finite.has_value());
+    outcome.variables = variables_of(*run, problems[0]);
+    outcome.averages = averages_of(*run, problems[0]);
+    outcome.gradients = gradients_of(*run, problems[0]);
+  }
+  for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+  return outcome;
+}
+
+// The same variables and labels, other images for each step.
+std::vector<Problem> problems_of(const Net& net) {
+  std::vector<Problem> problems(kSteps, draw_problem(net, kTowers));
+  for (std::size_t s = 1; s < problems.size(); ++s)
+    problems[s].images = draw_problem(net, kTowers, static_cast<unsigned>(s) + 1).images;
+  return problems;
+}
+
+void check_schedules(int devices) {
+  const std::vector<Problem> problems = problems_of(net_of_two_buckets());
+  const Outcome whole = run({}, problems, 1);
+  const Outcome first = run({.devices = devices}, problems, kTowers);
+  check_flat(problems[0], "value", first.variables, doubles(whole.variables), kTolerance);
+  check_flat(problems[0], "average", first.averages, doubles(whole.averages), kTolerance);
+  check_flat(problems[0], "gradient", first.gradients, doubles(whole.gradients), kTolerance);
+  for (std::uint64_t seed = 1; seed < kSchedules; ++seed) {
+    CAPTURE(devices, seed);
+    const bool same = run({.devices = devices, .seed = seed}, problems, kTowers) == first;
+    REQUIRE(same);
+  }
+}
+
+TEST_CASE("many orders of events on one GPU give one result") {
+  check_schedules(1);
+}
+TEST_CASE("many orders of events on two GPUs give one result") {
+  check_schedules(2);
+}
+TEST_CASE("many orders of events on four GPUs give one result") {
+  check_schedules(4);
+}
+
+TEST_CASE(
+    "a net that does not fit says what to lower, leaves nothing behind and may be made smaller") {
+  cuda_host::start({.devices = 2, .memory = 40 << 20});
+  {
+    const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+    CHECK(backend->description() == "2 GPUs, stand-in GPU");
+    CompileOptions options;
+    options.device_of_tower = {0, 1};
+    CHECK_THROWS_WITH(
+        backend->compile(cifar10_net(), options),
+        Catch::Matches("out of memory on GPU 0 \\(stand-in GPU\\): [0-9.]+ MiB more wanted, "
+                       "[0-9.]+ MiB of 40\\.0 MiB free; lower --batch_size, or run fewer towers on "
+                       "each GPU \\(--num_gpus\\)"));
+    options.batch_size = 2;
+    CHECK_NOTHROW(backend->compile(cifar10_net(), options));
+    CHECK_THROWS_WITH(backend->allocate(std::size_t{1} << 40), Catch::Contains("--batch_size"));
+  }
+  for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+}
+
+TEST_CASE("without a device there is no backend") {
+  cuda_host::start({.devices = 0});
+  CHECK_THROWS_AS(cuda::make_cuda_backend({}), Error);
+  cuda_host::start({});
+}
+
+}  // namespace
+}  // namespace towers::test
