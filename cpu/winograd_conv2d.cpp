@@ -13,6 +13,7 @@ namespace {
 constexpr int kTilesPerRun = 36;
 // Between positions: keeps those of one tile out of the same cache sets.
 constexpr std::ptrdiff_t kGap = 16;
+constexpr std::ptrdiff_t kPage = 4096 / sizeof(float);
 
 std::size_t size(std::ptrdiff_t values) {
   return static_cast<std::size_t>(values);
@@ -46,11 +47,14 @@ class WinogradConv2d final : public SpatialLayer {
     // the output's with the weights turned round, so it wants those zeros too.
     const int before = same_padding_before(extent.height, r, 1);
     const auto layout = [&](int channels, int first) {
-      return Layout{{extent.height, extent.width, channels},
+      Layout layout{{extent.height, extent.width, channels},
                     first,
                     first,
                     grid_.rows * m + r - 1 - first - extent.height,
                     grid_.columns * m + r - 1 - first - extent.width};
+      // Rows a whole number of pages apart would share the same few places of the first-level cache.
+      if (layout.row() % kPage == 0) ++layout.right;
+      return layout;
     };
     input_ = layout(extent.channels, before);
     d_output_ = layout(convolution.outputs, r - 1 - before);

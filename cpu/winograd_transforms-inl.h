@@ -1,5 +1,5 @@
-// One tile's transforms, for one vector of channels. Compiled once per vector target: included by
-// the files of kernels, inside their namespaces' place.
+// One tile's transforms, for one vector of channels. Included by files of kernels, once per vector
+// target.
 
 #if defined(CPU_WINOGRAD_TRANSFORMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CPU_WINOGRAD_TRANSFORMS_INL_H_
