@@ -1,5 +1,6 @@
 #include "cluster/client.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <random>
@@ -18,7 +19,8 @@ using wire::Reply;
 using wire::Request;
 
 constexpr auto kGlance = std::chrono::milliseconds(50);
-constexpr double kGrace = 3;  // seconds
+constexpr double kGrace = 3;          // seconds
+constexpr double kNoticeSeconds = 2;  // that a server has to answer a sign of life
 constexpr auto kRetry = std::chrono::milliseconds(100);
 
 double now() {
@@ -74,6 +76,7 @@ class Client::Impl {
   Impl& operator=(const Impl&) = delete;
 
   std::optional<std::int64_t> pull(std::span<float> values) {
+    bool was_ready = ready_;
     while (!stopped()) {
       if (!ready_ && !get_ready(values)) continue;
       request_.Clear();
@@ -81,7 +84,12 @@ class Client::Impl {
       request_.set_session(session_);
       bool sent = true;
       for (Server& server : servers_) sent = sent && server.link->write(request_);
-      if (sent && receive_values(values, false)) return servers_.front().step;
+      if (sent && receive_values(values, false)) {
+        const std::int64_t step = servers_.front().step;
+        if (!was_ready) hooks_.info(name_ + " takes part from step " + std::to_string(step));
+        return step;
+      }
+      was_ready = false;
       start_anew();
     }
     return {};
@@ -151,6 +159,7 @@ class Client::Impl {
       check_refused();
       if (reply_.kind() == Reply::NOTICE) {
         say_notice();
+        if (!all_in_session()) return false;
         continue;
       }
       if (reply_.kind() != Reply::VALUES || reply_.session() != session_ ||
@@ -162,6 +171,13 @@ class Client::Impl {
       server.shard->scatter(server.values, values);
       return true;
     }
+  }
+
+  // Whoever is waited for may itself have found another server lost, and wait for us to find out.
+  bool all_in_session() {
+    return std::all_of(servers_.begin(), servers_.end(), [this](Server& server) {
+      return server.link->beat(presence_, kNoticeSeconds) == session_;
+    });
   }
 
   void check_refused() const {

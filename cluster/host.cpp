@@ -60,9 +60,8 @@ void Host::heard(int worker, std::uint64_t process) {
 }
 
 void Host::leave(int worker, std::uint64_t process) {
-  if (!members.is(worker, process)) return;
+  if (!members.leave(worker, process, now())) return;
   hooks.info(name() + ": " + name_of(worker) + " has said goodbye");
-  members.leave(worker, process, now());
   parameters.forget(worker);
   members_changed();
 }

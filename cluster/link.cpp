@@ -25,7 +25,8 @@ bool Link::open() {
     // A call is what tells the cause.
     grpc::ClientContext context;
     context.set_deadline(after_ms(kConnectMs));
-    wire::Presence nobody, answer;
+    wire::Presence nobody;
+    wire::Pulse answer;
     nobody.set_worker(~0U);
     const grpc::Status status = stub_->Beat(&context, nobody, &answer);
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
@@ -67,17 +68,18 @@ void Link::close() {
   broken();
 }
 
-void Link::beat(const wire::Presence& presence, double seconds) {
+std::optional<std::uint64_t> Link::beat(const wire::Presence& presence, double seconds) {
   grpc::ClientContext context;
   context.set_deadline(after_ms(static_cast<int>(seconds * 1000)));
-  wire::Presence answer;
-  (void)stub_->Beat(&context, presence, &answer);  // the stream tells what is wrong
+  wire::Pulse answer;
+  if (!stub_->Beat(&context, presence, &answer).ok()) return {};
+  return answer.session();
 }
 
 void Link::goodbye(const wire::Presence& presence) {
   grpc::ClientContext context;
   context.set_deadline(after_ms(kGoodbyeMs));
-  wire::Presence answer;
+  wire::Pulse answer;
   (void)stub_->Goodbye(&context, presence, &answer);  // a server that is gone needs none
 }
 

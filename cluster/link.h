@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,7 +28,8 @@ class Link {
   const std::string& cause() const { return cause_; }
 
   // From any thread: a sign of life, the last one, and the end of what waits in the stream.
-  void beat(const wire::Presence& presence, double seconds);
+  // A sign of life brings the server's session, or nothing from one that does not answer.
+  std::optional<std::uint64_t> beat(const wire::Presence& presence, double seconds);
   void goodbye(const wire::Presence& presence);
   void cancel();
 

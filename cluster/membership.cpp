@@ -8,7 +8,7 @@ namespace {
 // After the last goodbye a server stays for a moment where all have come, so that a worker that
 // restarts at once finds it, and longer where somebody who is late may still come. Both are below
 // the 10 s that people are promised.
-constexpr double kStayWhenAllCame = 1;
+constexpr double kStayWhenAllCame = 0.5;
 constexpr double kStayForLateOnes = 8;
 
 }  // namespace
@@ -46,10 +46,12 @@ void Membership::disconnected(int worker, std::uint64_t process) {
   if (at(worker).process == process) --at(worker).connections;
 }
 
-void Membership::leave(int worker, std::uint64_t process, double now) {
-  if (!is(worker, process)) return;
-  at(worker).presence = Presence::left;
+bool Membership::leave(int worker, std::uint64_t process, double now) {
+  Worker& w = at(worker);
+  if (w.presence == Presence::left || (w.process != process && w.connections > 0)) return false;
+  w.presence = Presence::left;
   last_event_ = now;
+  return true;
 }
 
 std::vector<int> Membership::newly_lost(double now) {

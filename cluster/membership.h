@@ -34,7 +34,9 @@ class Membership {
   // A sign of life; of another process than the one that joined it says nothing. It brings a lost
   // worker back.
   void heard(int worker, std::uint64_t process, double now);
-  void leave(int worker, std::uint64_t process, double now);
+  // Also of a process that was started again and is told to end before it could join. False when
+  // another one has that part.
+  bool leave(int worker, std::uint64_t process, double now);
 
   // Those that are lost since the last call.
   std::vector<int> newly_lost(double now);

@@ -278,15 +278,16 @@ grpc::Status Service::Train(grpc::ServerContext* context, Stream* stream) {
   return grpc::Status::OK;
 }
 
-grpc::Status Service::Beat(grpc::ServerContext*, const wire::Presence* request, wire::Presence*) {
+grpc::Status Service::Beat(grpc::ServerContext*, const wire::Presence* request,
+                           wire::Pulse* reply) {
   if (!is_worker(*request)) return grpc::Status::OK;
   const std::lock_guard lock(host_.mutex);
   host_.heard(static_cast<int>(request->worker()), request->process());
+  reply->set_session(host_.parameters.session());
   return grpc::Status::OK;
 }
 
-grpc::Status Service::Goodbye(grpc::ServerContext*, const wire::Presence* request,
-                              wire::Presence*) {
+grpc::Status Service::Goodbye(grpc::ServerContext*, const wire::Presence* request, wire::Pulse*) {
   if (!is_worker(*request)) return grpc::Status::OK;
   const std::lock_guard lock(host_.mutex);
   host_.leave(static_cast<int>(request->worker()), request->process());

@@ -15,9 +15,9 @@ class Service final : public wire::ParameterServer::Service {
   grpc::Status Train(grpc::ServerContext* context,
                      grpc::ServerReaderWriter<wire::Reply, wire::Request>* stream) override;
   grpc::Status Beat(grpc::ServerContext* context, const wire::Presence* request,
-                    wire::Presence* reply) override;
+                    wire::Pulse* reply) override;
   grpc::Status Goodbye(grpc::ServerContext* context, const wire::Presence* request,
-                       wire::Presence* reply) override;
+                       wire::Pulse* reply) override;
 
  private:
   bool is_worker(const wire::Presence& who) const {

@@ -60,13 +60,22 @@ TEST_CASE("one process at a time has a worker's part") {
   CHECK(members.join(0, 300, 12));  // a connection that nobody speaks through
 }
 
+TEST_CASE("a process says goodbye for itself, or for one that is gone") {
+  Membership members = with_all(1);
+  CHECK_FALSE(members.leave(0, 200, 1));
+  members.disconnected(0, 100);
+  CHECK(members.leave(0, 200, 2));
+  CHECK(members.presence(0) == Presence::left);
+  CHECK_FALSE(members.leave(0, 200, 3));
+}
+
 TEST_CASE("a server ends soon after the last goodbye") {
   Membership members = with_all(2);
   members.leave(0, 100, 20);
   CHECK(members.expected() == 1);
   CHECK_FALSE(members.end(400));  // worker 1 is at work
   members.leave(1, 101, 500);
-  CHECK_FALSE(members.end(500.5));
+  CHECK_FALSE(members.end(500.4));
   REQUIRE(members.end(501));
   CHECK(members.end(501)->clean);
 }

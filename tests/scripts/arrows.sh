@@ -25,7 +25,6 @@ wrong_arrows() {
               'app "cuda/backend.h"' 'cpu "cuda/loader.h"' 'data "cuda/loader.h"' 'cuda "cpu/a.h"' 'cuda "data/a.h"' \
               'app <cuda_runtime.h>' 'cpu <cublasLt.h>' 'data <nccl.h>' \
               'cluster "data/a.h"' 'cluster "cli/a.h"' 'data "cluster/a.h"' 'cpu "cluster/a.h"' 'cluster "cuda/loader.h"'; do
-
     rm -rf tree
     tree
     include $line

@@ -1,0 +1,75 @@
+// Command lines and tasks that do not fit together.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+#include "tests/cluster/processes.h"
+
+using namespace towers::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+void check_refused(const ProcessResult& result, int exit_code, const std::string& message) {
+  CHECK(result.exit_code == exit_code);
+  CHECK_THAT(result.err, Contains(message));
+  CHECK_THAT(result.err, Contains("towers: error: "));
+}
+
+}  // namespace
+
+TEST_CASE("a command line that names no task is a usage error") {
+  const std::string ps = "--ps_hosts=localhost:2222", workers = "--worker_hosts=localhost:2223";
+  const auto linear = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> args{"linear"};
+    args.insert(args.end(), more.begin(), more.end());
+    return run_towers(args);
+  };
+  check_refused(linear({ps, workers, "--job_name=chief"}), 2, "it is ps or worker");
+  check_refused(linear({ps, workers}), 2, "--job_name is missing");
+  check_refused(linear({ps, workers, "--job_name=worker", "--task_index=1"}), 2, "so it is 0");
+  check_refused(linear({workers, "--job_name=worker"}), 2, "--ps_hosts is empty");
+  check_refused(linear({ps, "--job_name=worker"}), 2, "--worker_hosts is empty");
+  check_refused(linear({ps, "--worker_hosts=localhost:2222", "--job_name=ps"}), 2, "occurs twice");
+  check_refused(linear({ps, workers, "--job_name=worker", "--replicas_to_aggregate=2"}), 2,
+                "--worker_hosts has 1");
+}
+
+TEST_CASE("a port in use is an error that names it") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(1, 1, folder.path(), {});
+  auto first = cluster.start("ps", 0);
+  REQUIRE(first->wait_for_output("is serving"));
+  const ProcessResult second = cluster.start("ps", 0)->wait();
+  check_refused(second, 1, cluster.ps(0) + " cannot listen on its address: Address already in use");
+  CHECK(std::count(second.err.begin(), second.err.end(), '\n') == 1);
+}
+
+TEST_CASE("tasks with unequal flags: an error that names the flag") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(1, 3, folder.path(), {"--max_steps=200", "--issync=1"});
+  auto ps = cluster.start("ps", 0);
+  auto chief = cluster.start("worker", 0);
+  REQUIRE(ps->wait_for_output(cluster.worker(0) + " has come"));
+  check_refused(cluster.start("worker", 1, {"--learning_rate=0.5"})->wait(), 1,
+                "--learning_rate differs: '0.5' here, '3e-05' at " + cluster.worker(0));
+  check_refused(cluster.start("worker", 1, {"--issync=0"})->wait(), 1, "--issync differs");
+  const LinearCluster other(1, 3, folder.path(), {});
+  auto stranger = cluster.args("worker", 1);
+  std::string& workers = stranger[2];
+  REQUIRE(workers.starts_with("--worker_hosts="));
+  workers += ",127.0.0.1:9";
+  check_refused(run_towers(stranger), 1, "--worker_hosts differs");
+  auto first = cluster.start("worker", 1), second = cluster.start("worker", 2);
+  for (Process* task : {first.get(), second.get(), chief.get(), ps.get()})
+    CHECK(task->wait().exit_code == 0);
+}
+
+TEST_CASE("two processes with one task_index: the second is refused") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(1, 2, folder.path(), {"--issync=1", "--worker_timeout=1"});
+  auto ps = cluster.start("ps", 0);
+  auto first = cluster.start("worker", 1);
+  REQUIRE(ps->wait_for_output(cluster.worker(1) + " has come"));
+  check_refused(cluster.start("worker", 1)->wait(), 1, "another process is " + cluster.worker(1));
+}

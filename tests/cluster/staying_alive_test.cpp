@@ -1,0 +1,198 @@
+// Who is missing, who dies and who comes back.
+#include <catch2/catch.hpp>
+
+#include <signal.h>
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "data/checkpoint.h"
+#include "tests/cluster/processes.h"
+
+using namespace towers;
+using namespace towers::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+// Long enough to be interrupted; ended by signals or by a restart with fewer steps.
+const LinearCluster::Args endless{"--learning_rate=0.001",     "--max_steps=2000000000",
+                                  "--steps_to_validate=50000", "--save_model_secs=0.1",
+                                  "--worker_timeout=1",        "--cluster_timeout=60"};
+
+LinearCluster::Args with(LinearCluster::Args flags, const LinearCluster::Args& more) {
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+
+std::int64_t latest_step(const std::filesystem::path& folder) {
+  // By its name: the chief may delete the file before it is opened.
+  const std::string latest = data::read_checkpoint_state(folder).latest.filename().string();
+  return latest.empty() ? -1 : std::stoll(latest.substr(latest.rfind('-') + 1));
+}
+
+// Until the chief has saved a later step than `step`; false when that does not come.
+bool checkpoint_came_after(const std::filesystem::path& folder, std::int64_t step) {
+  for (int i = 0; i < 3000; ++i) {
+    if (latest_step(folder) > step) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+void end_all(std::initializer_list<Process*> workers) {
+  for (Process* worker : workers) worker->signal(SIGTERM);
+  for (Process* worker : workers) CHECK(worker->wait().exit_code == 143);
+}
+
+}  // namespace
+
+TEST_CASE("any order of start: who waits says for whom and why") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(1, 2, folder.path(), {"--max_steps=50", "--issync=1"});
+  auto worker = cluster.start("worker", 1);
+  REQUIRE(worker->wait_for_output(cluster.worker(1) + " waits for " + cluster.ps(0) +
+                                  ": Connection refused"));
+  auto ps = cluster.start("ps", 0);
+  REQUIRE(ps->wait_for_output("waits for " + cluster.worker(0) + ": has not come yet"));
+  auto chief = cluster.start("worker", 0);
+  CHECK(chief->wait().exit_code == 0);
+  CHECK(worker->wait().exit_code == 0);
+  CHECK(ps->wait().exit_code == 0);
+}
+
+TEST_CASE("whoever is missing for cluster_timeout is named, with exit code 1") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(1, 2, folder.path(), {"--cluster_timeout=1", "--issync=1"});
+  const ProcessResult alone = cluster.start("worker", 0)->wait();
+  CHECK(alone.exit_code == 1);
+  CHECK_THAT(alone.err, Contains("gave up after 1 s: " + cluster.ps(0) + ": Connection refused"));
+  auto ps = cluster.start("ps", 0);
+  auto chief = cluster.start("worker", 0);  // synchronous, so it needs the other one
+  const ProcessResult without_other = chief->wait();
+  CHECK(without_other.exit_code == 1);
+  CHECK_THAT(without_other.err, Contains(cluster.worker(1) + " has not come yet"));
+  end_all({ps.get()});  // it would stay some seconds for the late one
+  const ProcessResult nobody = cluster.start("ps", 0)->wait();
+  CHECK(nobody.exit_code == 1);
+  CHECK_THAT(nobody.err, Contains("gave up waiting for " + cluster.worker(0)));
+}
+
+TEST_CASE("SIGTERM ends a server and a worker that waits, and one with --ps_keep_serving") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(1, 1, folder.path(), {"--max_steps=20"});
+  auto waiting = cluster.start("worker", 0);
+  REQUIRE(waiting->wait_for_output("waits for"));
+  end_all({waiting.get()});
+  auto ps = cluster.start("ps", 0, {"--ps_keep_serving"});
+  for (int run = 0; run < 2; ++run) CHECK(cluster.start("worker", 0)->wait().exit_code == 0);
+  end_all({ps.get()});
+}
+
+TEST_CASE("a worker that comes after the end leaves cleanly") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(1, 2, folder.path(), {"--max_steps=20", "--steps_to_validate=1"});
+  auto ps = cluster.start("ps", 0);
+  CHECK(cluster.start("worker", 0)->wait().exit_code == 0);
+  const ProcessResult late = cluster.start("worker", 1)->wait();
+  CHECK(late.exit_code == 0);
+  CHECK(late.out.empty());
+  CHECK(ps->wait().exit_code == 0);
+}
+
+TEST_CASE("synchronous training goes on without a lost worker, and takes it back") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(2, 2, folder.path(), with(endless, {"--issync=1"}));
+  auto ps0 = cluster.start("ps", 0), ps1 = cluster.start("ps", 1);
+  auto chief = cluster.start("worker", 0), worker = cluster.start("worker", 1);
+  REQUIRE(checkpoint_came_after(folder.path(), 10));
+  worker->signal(SIGKILL);
+  REQUIRE(ps0->wait_for_output(cluster.worker(1) + " is lost"));
+  REQUIRE(checkpoint_came_after(folder.path(), latest_step(folder.path()) + 10));
+  auto again = cluster.start("worker", 1, {"--steps_to_validate=10"});
+  REQUIRE(again->wait_for_output("step: "));
+  end_all({again.get(), chief.get()});
+  CHECK(ps0->wait().exit_code == 0);
+  CHECK(ps1->wait().exit_code == 0);
+}
+
+TEST_CASE("with --stop_on_lost_worker a lost worker ends the training and is named") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(1, 2, folder.path(),
+                              with(endless, {"--issync=1", "--stop_on_lost_worker"}));
+  auto ps = cluster.start("ps", 0);
+  auto chief = cluster.start("worker", 0), worker = cluster.start("worker", 1);
+  REQUIRE(checkpoint_came_after(folder.path(), 10));
+  worker->signal(SIGKILL);
+  for (Process* task : {chief.get(), ps.get()}) {
+    const ProcessResult result = task->wait();
+    CHECK(result.exit_code == 1);
+    CHECK_THAT(result.err, Contains(cluster.worker(1) + " is lost"));
+  }
+}
+
+TEST_CASE("a worker lost without goodbye keeps the servers until cluster_timeout") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(1, 1, folder.path(), with(endless, {"--cluster_timeout=3"}));
+  auto ps = cluster.start("ps", 0);
+  auto chief = cluster.start("worker", 0);
+  REQUIRE(checkpoint_came_after(folder.path(), 10));
+  chief->signal(SIGKILL);
+  const ProcessResult result = ps->wait();
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.err, Contains("gave up waiting for " + cluster.worker(0) + " after 3 s"));
+}
+
+TEST_CASE("kill -9 of the chief, a worker or a server: a restart goes on from the checkpoint") {
+  const char* rounds_wanted = std::getenv("TOWERS_KILL_ROUNDS");
+  const int rounds = rounds_wanted != nullptr ? std::atoi(rounds_wanted) : 4;
+  std::mt19937 random(std::random_device{}());
+  const TemporaryFolder folder;
+  for (const char* mode : {"--issync=0", "--issync=1"}) {
+    const LinearCluster cluster(2, 2, folder.path(), with(endless, {mode}));
+    const std::vector<std::pair<std::string, int>> tasks{
+        {"ps", 0}, {"ps", 1}, {"worker", 0}, {"worker", 1}};
+    std::vector<std::unique_ptr<Process>> running;
+    for (const auto& [job, index] : tasks) running.push_back(cluster.start(job, index));
+    for (std::size_t worker : {2, 3})
+      REQUIRE(running[worker]->wait_for_output("takes part from step"));
+    for (int round = 0; round < rounds; ++round) {
+      const std::size_t victim = rounds < 10 ? static_cast<std::size_t>(round) % 4 : random() % 4;
+      INFO(mode << ", round " << round << ": " << tasks[victim].first << tasks[victim].second);
+      std::this_thread::sleep_for(std::chrono::milliseconds(random() % 100));
+      running[victim]->signal(SIGKILL);
+      running[victim]->wait();
+      const std::int64_t before = latest_step(folder.path());
+      running[victim] = cluster.start(tasks[victim].first, tasks[victim].second);
+      const bool again =
+          tasks[victim].first == "ps" || running[victim]->wait_for_output("takes part from step");
+      if (again && checkpoint_came_after(folder.path(), before)) continue;
+      for (auto& task : running) {
+        task->signal(SIGTERM);
+        UNSCOPED_INFO(task->wait().err);
+      }
+      FAIL("no checkpoint came");
+    }
+    end_all({running[2].get(), running[3].get()});
+    for (int server : {0, 1})
+      CHECK(running[static_cast<std::size_t>(server)]->wait().exit_code == 0);
+    const data::CheckpointReader reader(data::read_checkpoint_state(folder.path()).latest);
+    CHECK(reader.read_integer("global_step") == latest_step(folder.path()));
+  }
+}
+
+TEST_CASE("a restart may have other numbers of workers and servers") {
+  const TemporaryFolder folder;
+  std::int64_t step = 0;
+  for (const auto& [servers, workers] : {std::pair{2, 2}, {1, 3}}) {
+    step += 200;
+    const LinearCluster cluster(servers, workers, folder.path(),
+                                {"--issync=1", "--max_steps=" + std::to_string(step)});
+    std::vector<std::unique_ptr<Process>> tasks;
+    for (int i = 0; i < servers; ++i) tasks.push_back(cluster.start("ps", i));
+    for (int i = 0; i < workers; ++i) tasks.push_back(cluster.start("worker", i));
+    for (auto& task : tasks) CHECK(task->wait().exit_code == 0);
+    CHECK(latest_step(folder.path()) == step);
+  }
+}
