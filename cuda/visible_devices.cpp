@@ -47,7 +47,7 @@ std::string describe_visible_devices(const std::optional<std::string>& value) {
   if (visible.hides_all()) return text + " (hides every GPU)";
   if (visible.refused) text += " ('" + *visible.refused + "' names no GPU and hides all after it)";
   if (!visible.twice.empty())
-    text += " (" + visible.twice + " appears twice, which CUDA answers with no GPU at all)";
+    text += " (" + visible.twice + " appears twice, which CUDA may answer with no GPU at all)";
   return text;
 }
 

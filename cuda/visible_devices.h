@@ -14,7 +14,7 @@ struct VisibleDevices {
   bool set = false;
   std::vector<std::string> entries{};    // up to the first that is none, without blanks around them
   std::optional<std::string> refused{};  // that one
-  std::string twice{};                   // an entry that appears again, which hides all GPUs
+  std::string twice{};  // an entry that appears again: the driver may then show no GPU
 
   bool hides_all() const { return set && entries.empty(); }
 };
