@@ -39,12 +39,23 @@ std::string rate_text(const StepClock& clock) {
 
 }  // namespace
 
-StepClock::StepClock() : start_(Clock::now()), last_lap_(start_), last_display_(start_) {}
+StepClock::StepClock()
+    : start_(Clock::now()),
+      last_lap_(start_),
+      last_display_(start_),
+      beat_(static_cast<std::uint64_t>(Phase::saving)) {}
 
 void StepClock::lap(Phase phase) {
   const Clock::time_point now = Clock::now();
   phases_[static_cast<std::size_t>(phase)] += seconds_between(last_lap_, now);
   last_lap_ = now;
+  const std::uint64_t laps = (beat_.load(std::memory_order_relaxed) >> 8) + 1;
+  beat_.store(laps << 8 | static_cast<std::uint64_t>(phase), std::memory_order_relaxed);
+}
+
+StepClock::Beat StepClock::beat() const {
+  const std::uint64_t beat = beat_.load(std::memory_order_relaxed);
+  return {beat >> 8, static_cast<Phase>(beat & 0xff)};
 }
 
 void StepClock::step_done(std::int64_t examples) {

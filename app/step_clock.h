@@ -2,6 +2,7 @@
 // Where the time of a run goes: phases of the step, and the rate between two step lines.
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -27,6 +28,14 @@ class StepClock {
   // Over all steps since the last call.
   Rate rate_since_last_display();
 
+  // How many laps there were, and the phase that the last one ended (saving before the first). May
+  // be asked for by any thread.
+  struct Beat {
+    std::uint64_t laps = 0;
+    Phase ended = Phase::saving;
+  };
+  Beat beat() const;
+
   double seconds() const;  // since construction
   std::int64_t steps() const { return steps_; }
   std::int64_t examples() const { return examples_; }
@@ -40,6 +49,7 @@ class StepClock {
   std::array<double, static_cast<std::size_t>(Phase::count)> phases_{};
   std::int64_t steps_ = 0, examples_ = 0, displayed_steps_ = 0, displayed_examples_ = 0;
   std::vector<double> rates_;
+  std::atomic<std::uint64_t> beat_;  // laps, and in the lowest byte the phase
 };
 
 // The closing table of a run: steps, examples, time, rate and its spread, where the time went and

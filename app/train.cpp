@@ -9,6 +9,7 @@
 #include "app/step_clock.h"
 #include "app/summaries.h"
 #include "app/training_run.h"
+#include "app/watchdog.h"
 #include "cli/console.h"
 #include "core/error.h"
 
@@ -131,10 +132,12 @@ int run_train(const cli::TrainOptions& options, const cli::Parsed& parsed) {
   run.start();
   SignalGuard signals;
   StepClock clock;
+  const Watchdog watchdog(clock, options.stall_seconds, cli::log_warning, cli::log_info);
   const std::int64_t last_step = train_loop(run, clock);
+  clock.lap(Phase::evaluation);
   const std::string save_error = run.finish_saving();
-  clock.lap(Phase::saving);
   try_events(run, [&] { run.events().flush(); });
+  clock.lap(Phase::saving);
 
   if (!options.quiet) cli::print_line(final_summary(clock, run.epochs_after(last_step)));
   if (!save_error.empty()) {

@@ -105,6 +105,8 @@ std::vector<Flag> run_flags() {
            "steps in all, those before a resume too"),
       only("max_seconds", group, train_bit, real(&O::max_seconds),
            "save and end after so many seconds; 0: no limit"),
+      only("stall_seconds", group, train_bit, real(&O::stall_seconds),
+           "say what a run waits for that has not moved for so long; 0: do not"),
       only("train_dir", group, train_bit, folder(&O::train_dir),
            "where checkpoints and events go; an earlier run's files there are deleted"),
       only("overwrite", group, train_bit, boolean(&O::overwrite),

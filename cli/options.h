@@ -33,7 +33,8 @@ struct CommonOptions {
 struct TrainOptions : CommonOptions {
   int num_gpus = 1;  // number of towers
   std::int64_t max_steps = 1000000;
-  double max_seconds = 0;  // 0: no limit
+  double max_seconds = 0;     // 0: no limit
+  double stall_seconds = 60;  // 0: nobody watches
   std::string train_dir = "/tmp/cifar10_train";
   bool overwrite = false;
   bool resume = false;

@@ -130,3 +130,19 @@ TEST_CASE("a clock that was set back, or stands still, does no harm") {
   CHECK(events == 3);
   check_resumes(dir);
 }
+
+TEST_CASE("a disk that does not answer is named, and the run goes on when it does") {
+  if (!kShim) return skip("a sanitizer does not let a library be preloaded");
+  Former former;
+  std::vector<std::string> flags = kResume;
+  flags.push_back("--stall_seconds=0.5");
+  former.copy();
+  // The 30th call is one of the first checkpoint's.
+  const ProcessResult run = former.run(5, flags, "wait 3", 30);
+  INFO(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(contains(run.err, "towers: warning: nothing has moved for "));
+  CHECK(contains(run.err, "waiting for the disk, to save a checkpoint"));
+  CHECK(contains(run.err, "going on after a standstill"));
+  CHECK(global_step_of(former.dir()) == 5);
+}

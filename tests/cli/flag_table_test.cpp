@@ -39,6 +39,7 @@ TEST_CASE("every flag of train has the promised default") {
   CHECK(parsed({}).flagfile ==
         "--max_steps=1000000\n"
         "--max_seconds=0\n"
+        "--stall_seconds=60\n"
         "--train_dir=/tmp/cifar10_train\n"
         "--overwrite=false\n"
         "--resume=false\n"
@@ -143,6 +144,7 @@ TEST_CASE("numbers are taken up to their limits and not beyond") {
       {"cpu_devices", {"1", "1024"}, {"0", "1025"}},
       {"max_steps", {"0", "9223372036854775807"}, {"-1"}},
       {"max_seconds", {"0", "0.5"}, {"-0.1", "inf"}},
+      {"stall_seconds", {"0", "0.5"}, {"-1", "nan"}},
       {"display_every", {"1"}, {"0", "-1"}},
       {"summary_every", {"1"}, {"0"}},
       {"checkpoint_every", {"1"}, {"0"}},

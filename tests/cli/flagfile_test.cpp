@@ -140,6 +140,7 @@ TEST_CASE("what is written for a command is read back to the same, for every fla
   const std::map<std::string, std::string> other{
       {"max_steps", "1234567890"},
       {"max_seconds", "0.1"},
+      {"stall_seconds", "5"},
       {"train_dir", "/a b/#c=d"},
       {"overwrite", "true"},
       {"resume", "true"},

@@ -147,8 +147,7 @@ TEST_CASE("stray words are named") {
 }
 
 TEST_CASE("flags of features that are not there are unknown") {
-  for (const char* flag :
-       {"--metrics_log=x", "--trace_file=x", "--progress", "--stall_seconds=1", "--input=host"}) {
+  for (const char* flag : {"--metrics_log=x", "--trace_file=x", "--progress", "--input=host"}) {
     INFO(flag);
     CHECK(complaint({flag}).starts_with("unknown flag "));
   }
