@@ -91,12 +91,12 @@ void print_table(const std::filesystem::path& prefix, const std::vector<Row>& ro
   std::uint64_t bytes = 0;
   for (const Row& row : rows) {
     bytes += row.info->bytes;
-    cells.push_back({row.info->name, row.info->type_name, shape_text(row.info->shape),
-                     row.readable ? number(row.norm) : "not read"});
+    cells.push_back({cli::one_line(row.info->name), row.info->type_name,
+                     shape_text(row.info->shape), row.readable ? number(row.norm) : "not read"});
   }
   cli::print_line(cli::table({"tensor", "type", "shape", "L2 norm"}, cells));
-  cli::print_line(prefix.string() + ": " + std::to_string(rows.size()) + " tensors, " +
-                  cli::human_bytes(bytes) + ", all checksums right");
+  cli::print_line(cli::one_line(prefix.string()) + ": " + std::to_string(rows.size()) +
+                  " tensors, " + cli::human_bytes(bytes) + ", all checksums right");
 }
 
 }  // namespace

@@ -121,6 +121,12 @@ std::string human_duration(double seconds) {
   return formatted("%lld d %02lld h", hours / 24, hours % 24);
 }
 
+std::string one_line(std::string text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  std::replace_if(text.begin(), text.end(), is_control, '?');
+  return text;
+}
+
 std::string with_thousands(std::int64_t number) {
   std::string digits = std::to_string(number);
   const std::size_t first = number < 0 ? 2 : 1;  // no comma before the first digit

@@ -34,6 +34,10 @@ std::string human_bytes(std::uint64_t bytes);
 // "85 ms", "12.3 s", "2 min 03 s", "3 h 07 min", "2 d 04 h". Nothing below 0: "0 ms".
 std::string human_duration(double seconds);
 
+// `text` with '?' for each control character: names of files, members and tensors are anybody's,
+// and must neither break a line nor steer a terminal.
+std::string one_line(std::string text);
+
 // "-12,345"
 std::string with_thousands(std::int64_t number);
 

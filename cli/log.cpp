@@ -54,7 +54,7 @@ spdlog::logger& logger() {
 void log(spdlog::level::level_enum level, const std::string& line) {
   if (!logger().should_log(level)) return;
   Screen screen;
-  logger().log(level, "{}", line);
+  logger().log(level, "{}", one_line(line));
 }
 
 }  // namespace

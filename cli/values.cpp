@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "cli/format.h"
+
 namespace towers::cli {
 namespace {
 
@@ -70,8 +72,7 @@ std::string write_real(double value) {
 
 std::string printable(std::string_view text) {
   constexpr std::size_t longest = 120;
-  std::string result(text.substr(0, longest));
-  std::replace_if(result.begin(), result.end(), is_control, '?');
+  const std::string result = one_line(std::string(text.substr(0, longest)));
   return text.size() > longest ? result + "..." : result;
 }
 

@@ -34,7 +34,10 @@ std::string scheme_of(const std::string& url) {
 
 std::string without_credentials(const std::string& url) {
   const UrlHandle handle = parse(url);
-  if (!handle) return url;
+  if (!handle) {  // malformed, yet what stands before an @ may be a password
+    const std::size_t at = url.rfind('@');
+    return at == std::string::npos ? url : "..." + url.substr(at);
+  }
   curl_url_set(handle.get(), CURLUPART_USER, nullptr, 0);
   curl_url_set(handle.get(), CURLUPART_PASSWORD, nullptr, 0);
   return part_of(handle, CURLUPART_URL);

@@ -177,3 +177,10 @@ TEST_CASE("inspect prints no name in JSON that would lead nowhere") {
   fs::create_directory_symlink(run, folder.path() / "coffee");
   CHECK(run_towers({"inspect", "--json", (folder.path() / "coffee").string()}).exit_code == 0);
 }
+
+TEST_CASE("a file's name with a line break does not break the message") {
+  const ProcessResult run = run_towers({"inspect", "no\nsuch\x1b[31m file"});
+  CHECK(run.exit_code == 1);
+  CHECK(lines_of(run.err).size() == 1);
+  CHECK(contains(run.err, "no?such?[31m file"));
+}

@@ -108,3 +108,8 @@ TEST_CASE("thousands are set apart") {
   CHECK(with_thousands(1234567) == "1,234,567");
   CHECK(with_thousands(std::numeric_limits<std::int64_t>::min()) == "-9,223,372,036,854,775,808");
 }
+
+TEST_CASE("a name from a file neither breaks a line nor steers a terminal") {
+  CHECK(one_line("a\nb\x1b[2J\r\t\x7f") == "a?b?[2J???");
+  CHECK(one_line("\u00e9 \"x\"") == "\u00e9 \"x\"");
+}

@@ -69,6 +69,7 @@ TEST_CASE("Addresses are taken apart, and shown without a password") {
   CHECK(data::without_credentials("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz") ==
         "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz");
   CHECK(data::without_credentials("not an address") == "not an address");
+  CHECK(data::without_credentials("http://me:secret@no host/") == "...@no host/");
 }
 
 TEST_CASE("Digests are those of FIPS 180-4's examples") {
