@@ -77,6 +77,8 @@ class CheckpointReader::Impl {
       if (entry.slices.empty()) open_shard(entry);
       if (!is_slice_key(key)) tensors_.push_back(entry.info);
     }
+    for (const auto& [key, entry] : index_.entries)
+      if (!entry.slices.empty()) check_size(entry);
   }
 
   const std::filesystem::path& prefix() const { return prefix_; }
@@ -150,6 +152,17 @@ class CheckpointReader::Impl {
                 std::to_string(entry.info.bytes) + " bytes from byte " +
                 std::to_string(entry.offset) + " on, the file ends at byte " +
                 std::to_string(size) + "; use another checkpoint, or copy this one again");
+  }
+
+  // A partitioned variable has no bytes of its own, but no more than lie on the disk.
+  void check_size(const CheckpointEntry& entry) const {
+    std::uint64_t bytes = 0;
+    for (const auto& [number, shard] : shards_) bytes += file_size(shard.file, shard.path);
+    if (entry.info.bytes <= bytes) return;
+    fail(entry.info.name, "has " + std::to_string(entry.info.bytes) +
+                              " bytes by its shape, all files together have " +
+                              std::to_string(bytes) +
+                              "; use another checkpoint, or copy this one again");
   }
 
   const CheckpointEntry& find_entry(const std::string& name) const {

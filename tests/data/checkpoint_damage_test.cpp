@@ -238,6 +238,13 @@ TEST_CASE("Faulty slices name the tensor") {
     CHECK(test::contains(message, "slice"));
     CHECK(test::contains(message, "tensor conv1/weights"));
   }
+  const Specimen large;
+  CHECK(test::contains(large.error_with_entry([&](Entry& e) {
+    e.mutable_shape()->mutable_dim(0)->set_size(std::int64_t{1} << 40);
+    add_slice(e, 0, 2, 2);
+  }),
+                       "tensor conv1/weights in checkpoint " + large.prefix.string() +
+                           " has 13194139533312 bytes by its shape, all files together have 28"));
   const Specimen lacking;
   CHECK(lacking.error_with_entry([&](Entry& e) { add_slice(e, 0, 2, 2); }).empty());
   CHECK(test::contains(lacking.read_error(), "lacks one of its slices"));
