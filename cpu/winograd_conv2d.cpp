@@ -52,7 +52,8 @@ class WinogradConv2d final : public SpatialLayer {
                     first,
                     grid_.rows * m + r - 1 - first - extent.height,
                     grid_.columns * m + r - 1 - first - extent.width};
-      // Rows a whole number of pages apart would share the same few places of the first-level cache.
+      // Rows a whole number of pages apart would share the same few places of the first-level
+      // cache.
       if (layout.row() % kPage == 0) ++layout.right;
       return layout;
     };
