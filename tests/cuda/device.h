@@ -60,7 +60,8 @@ inline std::vector<float> values_of(std::size_t count, std::uint32_t stream, flo
 // Equal bits, NaN included.
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 }  // namespace towers::cuda::test

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 #include "cuda/kernels.h"
@@ -15,9 +16,9 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 TEST_CASE("biases are added to each row, then relu") {
   for (const int channels : {1, 3, 4, 10, 64, 300, 1028})
-    for (const std::size_t rows : {1, 5, 70})
+    for (const std::size_t rows : std::initializer_list<std::size_t>{1, 5, 70})
       for (const bool relu : {false, true})
-        for (const std::size_t shift : {0, 1}) {
+        for (const std::size_t shift : std::initializer_list<std::size_t>{0, 1}) {
           CAPTURE(channels, rows, relu, shift);
           TestDevice device;
           const std::size_t width = static_cast<std::size_t>(channels);
@@ -35,8 +36,9 @@ TEST_CASE("biases are added to each row, then relu") {
 }
 
 TEST_CASE("relu's gradient passes where its output is positive or NaN") {
-  for (const std::size_t count : {1, 3, 4, 7, 1023, 1024, 1025, 3000})
-    for (const std::size_t shift : {0, 1}) {
+  for (const std::size_t count :
+       std::initializer_list<std::size_t>{1, 3, 4, 7, 1023, 1024, 1025, 3000})
+    for (const std::size_t shift : std::initializer_list<std::size_t>{0, 1}) {
       CAPTURE(count, shift);
       TestDevice device;
       std::vector<float> output = values_of(count, 1), want = values_of(count, 2);
@@ -52,7 +54,7 @@ TEST_CASE("relu's gradient passes where its output is positive or NaN") {
 
 TEST_CASE("sums over rows, for few rows and many, narrow and wide") {
   for (const int channels : {1, 3, 4, 10, 64, 130, 260})
-    for (const std::size_t rows : {1, 2, 100, 256, 257, 3000}) {
+    for (const std::size_t rows : std::initializer_list<std::size_t>{1, 2, 100, 256, 257, 3000}) {
       CAPTURE(channels, rows);
       TestDevice device;
       const std::size_t width = static_cast<std::size_t>(channels);

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 #include "core/net.h"
@@ -94,7 +95,8 @@ TEST_CASE("max pools of odd shapes on the device") {
 
 TEST_CASE("a max pool of unaligned values, of one image and of rows beyond a block") {
   for (const Extent in : {Extent{5, 7, 8}, Extent{3, 40, 32}, Extent{24, 24, 64}})
-    for (const std::size_t shift : {0, 1, 2}) check({3, 2}, in, 1, values_of(in.size(), 3), shift);
+    for (const std::size_t shift : std::initializer_list<std::size_t>{0, 1, 2})
+      check({3, 2}, in, 1, values_of(in.size(), 3), shift);
 }
 
 TEST_CASE("a window's first NaN wins, and -infinity wins where there is nothing else") {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 #include "cuda/kernels.h"
@@ -46,7 +47,8 @@ std::vector<std::int32_t> labels_of(std::size_t batch, int classes) {
 
 TEST_CASE("the loss and its gradient for any batch and number of classes") {
   for (const int classes : {1, 2, 3, 10, 17, 32, 33, 1000})
-    for (const std::size_t batch : {1, 2, 31, 128, 255, 256, 257, 600}) {
+    for (const std::size_t batch :
+         std::initializer_list<std::size_t>{1, 2, 31, 128, 255, 256, 257, 600}) {
       if (classes == 1000 && batch > 31) continue;
       CAPTURE(classes, batch);
       const std::size_t width = static_cast<std::size_t>(classes);
@@ -81,7 +83,7 @@ TEST_CASE("large logits do not overflow the loss") {
 TEST_CASE("a logit that is not finite shows in its image's loss and gradient, and in the mean") {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const float poison : {std::numeric_limits<float>::quiet_NaN(), infinity})
-    for (std::size_t batch : {5, 300}) {
+    for (const std::size_t batch : std::initializer_list<std::size_t>{5, 300}) {
       std::vector<float> logits = values_of(batch * 10, 1, 5);
       logits[36] = poison;
       const Loss got = loss_on_device(10, logits, labels_of(batch, 10));
