@@ -12,5 +12,6 @@ int run_devices(const cli::DevicesOptions& options);
 int run_download(const cli::DownloadOptions& options);
 int run_inspect(const cli::InspectOptions& options);
 int run_linear(const cli::LinearOptions& options);
+int run_bench(const cli::BenchOptions& options);
 
 }  // namespace towers::app

@@ -35,6 +35,7 @@ struct Run {
   int operator()(const cli::DownloadOptions& o) const { return run_download(start(o)); }
   int operator()(const cli::InspectOptions& o) const { return run_inspect(start(o)); }
   int operator()(const cli::LinearOptions& o) const { return run_linear(start(o)); }
+  int operator()(const cli::BenchOptions& o) const { return run_bench(start(o)); }
 
   template <class Options>
   static const Options& start(const Options& options) {

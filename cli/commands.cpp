@@ -58,6 +58,14 @@ const std::vector<CommandRow>& commands() {
        {"towers linear --learning_rate=0.001 --max_steps=10000", "towers linear --reload"},
        "",
        make<LinearOptions>},
+      {bench_bit,
+       "bench",
+       "Measures training steps, the input, or both",
+       "bench [--flag=value ...]",
+       {"towers bench --batch_size=32,128,512 --compute_threads=1,2 --csv=sweep.csv",
+        "towers bench --what=train --json"},
+       "",
+       make<BenchOptions>},
   };
   return rows;
 }

@@ -17,7 +17,8 @@ enum CommandBit : unsigned {
   download_bit = 8,
   inspect_bit = 16,
   linear_bit = 32,
-  every_bit = 63,
+  bench_bit = 64,
+  every_bit = 127,
 };
 
 struct CommandRow {

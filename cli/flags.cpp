@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/list_values.h"
 
 namespace towers::cli {
 namespace {
@@ -68,14 +69,24 @@ Flag only(std::string name, Group group, unsigned commands, Value value, std::st
   return {std::move(name), group, commands, commands, std::move(value), std::move(help)};
 }
 
+// bench has a row of its own for it.
+Flag but_for_bench(Flag flag) {
+  flag.accepted &= ~unsigned{bench_bit};
+  return flag;
+}
+
+const std::vector<std::string> precisions{"fp32", "bf16", "fp16", "fp64"};
+const std::vector<std::string> convolutions{"auto", "winograd4", "winograd2", "direct"};
+
 std::vector<Flag> data_flags() {
   using O = CommonOptions;
   const auto group = Group::data;
-  const unsigned all = train_bit | eval_bit | download_bit;
+  const unsigned all = train_bit | eval_bit | download_bit | bench_bit;
   return {
       common("data_dir", group, all, folder(&O::data_dir),
              "holds cifar-10-batches-bin, or is that folder"),
-      common("dataset", group, train_bit | eval_bit, choice(&O::dataset, {"cifar10", "synthetic"}),
+      common("dataset", group, train_bit | eval_bit | bench_bit,
+             choice(&O::dataset, {"cifar10", "synthetic"}),
              "real images, or computed ones that need no files"),
       common("download", group, all, boolean(&O::download),
              "fetch what is missing; off: no network, print the address and the path instead"),
@@ -89,11 +100,12 @@ std::vector<Flag> data_flags() {
       common("data_sha256", group, all,
              text(&O::data_sha256, "HEX", "64 hexadecimal digits", is_sha256_or_empty),
              "digest of the archive at another address"),
-      common("batch_size", group, train_bit | eval_bit, whole(&O::batch_size, 1, 65536),
-             "examples per step in each tower"),
-      common("input_threads", group, train_bit,
-             with_default_text(whole(&O::input_threads, 0, 1024), "1"),
-             "threads that prepare batches; 0: none, a batch is made when it is needed"),
+      but_for_bench(common("batch_size", group, train_bit | eval_bit,
+                           whole(&O::batch_size, 1, 65536), "examples per step in each tower")),
+      but_for_bench(
+          common("input_threads", group, train_bit,
+                 with_default_text(whole(&O::input_threads, 0, 1024), "1"),
+                 "threads that prepare batches; 0: none, a batch is made when it is needed")),
   };
 }
 
@@ -201,31 +213,32 @@ std::vector<Flag> device_flags() {
   using O = CommonOptions;
   const auto group = Group::devices;
   const unsigned both = train_bit | eval_bit;
+  const unsigned running = both | bench_bit;
   return {
       only("num_gpus", group, train_bit, whole(&TrainOptions::num_gpus, 1, 1024),
            "number of towers"),
-      common("device", group, both | devices_bit, choice(&O::device, {"auto", "cpu", "gpu"}),
+      common("device", group, running | devices_bit, choice(&O::device, {"auto", "cpu", "gpu"}),
              "auto takes GPUs where usable, else the CPU"),
-      common("allow_soft_placement", group, train_bit, boolean(&O::allow_soft_placement),
+      common("allow_soft_placement", group, train_bit | bench_bit,
+             boolean(&O::allow_soft_placement),
              "let towers share a device where there are too few; off: an error"),
       common("log_device_placement", group, both, boolean(&O::log_device_placement),
              "print each layer and its device once"),
-      common("precision", group, both, choice(&O::precision, {"fp32", "bf16", "fp16", "fp64"}),
-             "of the arithmetic"),
-      common("use_fp16", group, both, without_line(boolean(&O::use_fp16)),
-             "the same as --precision=fp16"),
-      common("allow_tf32", group, both, boolean(&O::allow_tf32),
+      but_for_bench(
+          common("precision", group, both, choice(&O::precision, precisions), "of the arithmetic")),
+      but_for_bench(common("use_fp16", group, both, without_line(boolean(&O::use_fp16)),
+                           "the same as --precision=fp16")),
+      common("allow_tf32", group, running, boolean(&O::allow_tf32),
              "let GPUs round the inputs of fp32 products to TF32: faster, about three digits"),
-      common("compute_threads", group, both | devices_bit,
-             with_default_text(whole(&O::compute_threads, 0, 4096), "0"),
-             "of all CPU devices; 0: as many as allowed"),
-      common("cpu_devices", group, both | devices_bit, whole(&O::cpu_devices, 1, 1024),
+      but_for_bench(common("compute_threads", group, both | devices_bit,
+                           with_default_text(whole(&O::compute_threads, 0, 4096), "0"),
+                           "of all CPU devices; 0: as many as allowed")),
+      common("cpu_devices", group, running | devices_bit, whole(&O::cpu_devices, 1, 1024),
              "number of devices to split the CPU into"),
-      common("simd", group, both | devices_bit,
+      common("simd", group, running | devices_bit,
              text(&O::simd, "TARGET", "auto or the name of a vector target", not_empty),
              "vector instructions of the CPU, by name"),
-      only("convolution", group, train_bit,
-           choice(&TrainOptions::convolution, {"auto", "winograd4", "winograd2", "direct"}),
+      only("convolution", group, train_bit, choice(&TrainOptions::convolution, convolutions),
            "on the CPU, of 5 x 5 kernels; auto takes the fastest, other kernels are direct"),
       only("deterministic", group, train_bit, boolean(&TrainOptions::deterministic),
            "equal bytes from GPUs too; the CPU's always are"),
@@ -247,7 +260,8 @@ std::vector<Flag> output_flags() {
            "newest checkpoints to keep; 0: all"),
       only("eval_every", group, train_bit, whole(&O::eval_every, std::int64_t{0}),
            "steps between evaluations; 0: none"),
-      only("json", group, devices_bit | inspect_bit, boolean(&ListingOptions::json), "print JSON"),
+      only("json", group, devices_bit | inspect_bit | bench_bit, boolean(&ListingOptions::json),
+           "print JSON"),
   };
 }
 
@@ -269,6 +283,32 @@ std::vector<Flag> evaluation_flags() {
            "seconds until the next look for a checkpoint"),
       only("raw_weights", group, eval_bit, boolean(&O::raw_weights),
            "use the variables, not their moving averages"),
+  };
+}
+
+std::vector<Flag> bench_flags() {
+  using O = BenchOptions;
+  const auto axis = [](std::string name, Value value, std::string help) {
+    return only(std::move(name), Group::sweep, bench_bit, std::move(value), std::move(help));
+  };
+  return {
+      axis("batch_size", whole_list(&O::batch_sizes, 1, 65536), "examples per step in each tower"),
+      axis("num_gpus", whole_list(&O::tower_counts, 1, 1024), "numbers of towers"),
+      axis("precision", choice_list(&O::precisions, precisions), "of the arithmetic"),
+      axis("convolution", choice_list(&O::convolutions, convolutions), "on the CPU"),
+      axis("compute_threads", whole_list(&O::thread_counts, 0, 4096),
+           "of all CPU devices; 0: as many as allowed"),
+      axis("input_threads", whole_list(&O::input_thread_counts, 0, 1024),
+           "that prepare batches for input and train; 0: none, they are made when needed"),
+      only("what", Group::run, bench_bit, choice(&O::what, {"step", "input", "train"}),
+           "training steps on one batch, the making of batches, or both"),
+      only("warmup", Group::run, bench_bit, whole(&O::warmup, 0, 1000000),
+           "steps that are not measured, first"),
+      only("repeats", Group::run, bench_bit, whole(&O::repeats, 1, 1000000),
+           "measurements, each of as many steps as last 0.1 s"),
+      only("csv", Group::output, bench_bit,
+           text(&O::csv, "FILE", "the name of a file, or nothing", anything),
+           "add rows to it; combinations that it holds already are left out"),
   };
 }
 
@@ -295,7 +335,7 @@ const std::vector<Flag>& flags() {
     std::vector<Flag> all;
     for (auto& group :
          {run_flags(), linear_flags(), cluster_flags(), evaluation_flags(), data_flags(),
-          optimization_flags(), device_flags(), output_flags(), general_flags()}) {
+          optimization_flags(), device_flags(), output_flags(), bench_flags(), general_flags()}) {
       all.insert(all.end(), group.begin(), group.end());
     }
     return all;
@@ -309,6 +349,8 @@ std::string_view title(Group group) {
       return "Run";
     case Group::cluster:
       return "Several processes";
+    case Group::sweep:
+      return "Sweep: each combination of these lists is measured";
     case Group::data:
       return "Data";
     case Group::optimization:

@@ -10,9 +10,11 @@
 
 namespace towers::cli {
 
-enum class Group { run, cluster, evaluation, data, optimization, devices, output, general };
+enum class Group { run, sweep, cluster, evaluation, data, optimization, devices, output, general };
 std::string_view title(Group group);
 
+// A name may stand in several rows, of different commands: what is one number to most is a list to
+// bench. All rows of a name are switches, or none is.
 struct Flag {
   std::string name;
   Group group = Group::general;

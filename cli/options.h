@@ -101,4 +101,22 @@ struct InspectOptions : ListingOptions {
   std::string path;
 };
 
+// Each combination of the lists is measured. The single values of the base that have a list here
+// (batch_size, precision, compute_threads, input_threads) are set from it, one combination at a
+// time.
+struct BenchOptions : ListingOptions {
+  BenchOptions();  // in options.cpp: inlined, it makes GCC 12 see strings without values
+
+  std::string what = "step";  // step, input, train
+  std::vector<int> batch_sizes = {128};
+  std::vector<int> tower_counts = {1};
+  std::vector<std::string> precisions = {"fp32"};
+  std::vector<int> thread_counts = {0};
+  std::vector<int> input_thread_counts = {1};
+  std::vector<std::string> convolutions = {"auto"};
+  int warmup = 10;
+  int repeats = 20;
+  std::string csv;  // empty: no file
+};
+
 }  // namespace towers::cli

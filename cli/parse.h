@@ -18,7 +18,7 @@ struct Information {
 };
 
 using Command = std::variant<Information, TrainOptions, EvalOptions, DevicesOptions,
-                             DownloadOptions, InspectOptions, LinearOptions>;
+                             DownloadOptions, InspectOptions, LinearOptions, BenchOptions>;
 
 struct Parsed {
   Command command;

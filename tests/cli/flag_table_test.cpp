@@ -96,6 +96,33 @@ TEST_CASE("every flag of the other commands has the promised default") {
             data_defaults + device_defaults + general_defaults);
 }
 
+TEST_CASE("every flag of bench has the promised default") {
+  CHECK(parsed({"bench"}).flagfile ==
+        "--data_dir=/tmp/cifar10_data\n"
+        "--dataset=cifar10\n"
+        "--download=true\n"
+        "--data_url=https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz\n"
+        "--data_sha256=\n"
+        "--device=auto\n"
+        "--allow_soft_placement=true\n"
+        "--log_device_placement=false\n"
+        "--allow_tf32=false\n"
+        "--cpu_devices=1\n"
+        "--simd=auto\n"
+        "--json=false\n"
+        "--batch_size=128\n"
+        "--num_gpus=1\n"
+        "--precision=fp32\n"
+        "--convolution=auto\n"
+        "--compute_threads=0\n"
+        "--input_threads=1\n"
+        "--what=step\n"
+        "--warmup=10\n"
+        "--repeats=20\n"
+        "--csv=\n" +
+            general_defaults);
+}
+
 TEST_CASE("no command has a name twice, and every row is whole") {
   std::set<std::pair<std::string, unsigned>> names;
   for (const Flag& flag : flags()) {
@@ -190,4 +217,36 @@ TEST_CASE("each choice is taken, and nothing else") {
     }
   }
   CHECK(options<EvalOptions>({"eval", "--eval_data=train_eval"}).eval_data == "train_eval");
+}
+
+TEST_CASE("bench takes lists, each element within the limits of the number") {
+  const auto b = options<BenchOptions>({"bench", "--batch_size=32,128", "--num_gpus", "1,2,4",
+                                        "--precision=fp32,bf16", "--compute_threads=0,2",
+                                        "--input_threads=3", "--convolution=direct,winograd4"});
+  CHECK(b.batch_sizes == std::vector{32, 128});
+  CHECK(b.tower_counts == std::vector{1, 2, 4});
+  CHECK(b.precisions == std::vector<std::string>{"fp32", "bf16"});
+  CHECK(b.thread_counts == std::vector{0, 2});
+  CHECK(b.input_thread_counts == std::vector{3});
+  CHECK(b.convolutions == std::vector<std::string>{"direct", "winograd4"});
+  CHECK(parsed({"bench", "--batch_size=32,128"}).flagfile.find("--batch_size=32,128\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("a malformed list is refused, with what is expected") {
+  for (const char* list :
+       {"", ",", "32,", ",32", "32,,64", "32, 64", "32;64", "0", "32,65537", "32,x", "1e2"}) {
+    INFO(list);
+    CHECK(complaint({"bench", std::string("--batch_size=") + list}) ==
+          std::string("--batch_size=") + list +
+              ": expected whole numbers in plain digits, 1 to 65536, with commas between them");
+  }
+  CHECK(complaint({"bench", "--precision=fp32,fp8"}) ==
+        "--precision=fp32,fp8: expected one or more of fp32, bf16, fp16 or fp64, with commas "
+        "between them");
+  CHECK(complaint({"bench", "--repeats=0"}).find("expected") != std::string::npos);
+  CHECK(complaint({"bench", "--what=all"}).find("expected step, input or train") !=
+        std::string::npos);
+  CHECK(complaint({"--batch_size=32,64"}).find("expected a whole number") != std::string::npos);
+  CHECK(complaint({"bench", "--use_fp16"}).find("belongs to") != std::string::npos);
 }

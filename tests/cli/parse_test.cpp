@@ -120,7 +120,7 @@ TEST_CASE("two dashes alone end the flags") {
 
 TEST_CASE("every command takes the flags of all commands") {
   for (const Words& command :
-       {Words{"train"}, {"eval"}, {"devices"}, {"download"}, {"inspect", "x"}}) {
+       {Words{"train"}, {"eval"}, {"devices"}, {"download"}, {"inspect", "x"}, {"bench"}}) {
     Words args = command;
     args.insert(args.end(), {"--data_dir=d", "--dataset=synthetic", "--batch_size=3", "--quiet",
                              "--precision=fp64", "--log_level=debug", "--cpu_devices=2"});

@@ -45,9 +45,10 @@ TEST_CASE("a flag of another command is told so") {
   CHECK(complaint({"--norun_once"}) ==
         "--norun_once belongs to `towers eval`, not to `towers train`");
   CHECK(complaint({"eval", "--num_gpus=3"}) ==
-        "--num_gpus belongs to `towers train`, not to `towers eval`");
+        "--num_gpus belongs to `towers train` and `towers bench`, not to `towers eval`");
   CHECK(complaint({"--json"}) ==
-        "--json belongs to `towers devices` and `towers inspect`, not to `towers train`");
+        "--json belongs to `towers devices` and `towers inspect` and `towers bench`, not to "
+        "`towers train`");
   CHECK(complaint({"--numexamples=3"}) ==
         "unknown flag --numexamples; did you mean --num_examples of `towers eval`?");
 }
@@ -58,10 +59,11 @@ TEST_CASE("an unknown command is named, with the nearest") {
   CHECK(complaint({"--quiet", "Devices"}) == "unknown command 'Devices'; did you mean devices?");
   CHECK(complaint({"help", "evl"}) == "unknown command 'evl'; did you mean eval?");
   CHECK(complaint({"frobnicate"}) ==
-        "unknown command 'frobnicate'; there are train, eval, devices, download, inspect, linear "
-        "and help");
+        "unknown command 'frobnicate'; there are train, eval, devices, download, inspect, linear, "
+        "bench and help");
   CHECK(complaint({""}) ==
-        "unknown command ''; there are train, eval, devices, download, inspect, linear and help");
+        "unknown command ''; there are train, eval, devices, download, inspect, linear, bench and "
+        "help");
 }
 
 TEST_CASE("a malformed value is named, with what is allowed") {
@@ -137,9 +139,9 @@ TEST_CASE("a switch takes no value of its own word, and no flag but a switch tak
 
 TEST_CASE("stray words are named") {
   CHECK(complaint({"train", "foo"}) == "unexpected 'foo'; see `towers train --help`");
-  CHECK(
-      complaint({"--train_dir=my", "run"}) ==
-      "unknown command 'run'; there are train, eval, devices, download, inspect, linear and help");
+  CHECK(complaint({"--train_dir=my", "run"}) ==
+        "unknown command 'run'; there are train, eval, devices, download, inspect, linear, bench "
+        "and help");
   CHECK(complaint({"eval", "--run_once", "ckpt"}) == "unexpected 'ckpt'; see `towers eval --help`");
   CHECK(complaint({"inspect", "a", "b"}) == "unexpected 'b'; see `towers inspect --help`");
   CHECK(complaint({"inspect"}) ==

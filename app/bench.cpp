@@ -1,0 +1,133 @@
+// `towers bench`: each combination of the flags' lists is measured and becomes a row, as it comes.
+
+#include <map>
+#include <new>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/backend_choice.h"
+#include "app/bench_case.h"
+#include "app/bench_row.h"
+#include "app/commands.h"
+#include "app/setup.h"
+#include "app/sweep_file.h"
+#include "cli/console.h"
+#include "core/error.h"
+#include "core/models/cifar10.h"
+#include "cpu/peak.h"
+
+namespace towers::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class Bench {
+ public:
+  explicit Bench(const cli::BenchOptions& options)
+      : options_(options),
+        cases_(bench_cases(options)),
+        net_(cifar10_net()),
+        file_(options.csv, bench_columns()) {
+    if (options.what == "input" || options.what == "train")
+      dataset_ = load_dataset(options, data::Split::train);
+  }
+
+  // False when a combination could not be measured.
+  bool run() {
+    bool all_well = true;
+    int left_out = 0;
+    for (const BenchCase& c : cases_) {
+      if (cli::stdout_closed()) break;
+      const std::unique_ptr<Backend> backend = make_backend(c.options);
+      const Json settings = bench_settings(c, *backend);
+      if (file_.holds(settings, bench_setting_names())) {
+        ++left_out;
+        continue;
+      }
+      try {
+        show(measured(c, settings, *backend));
+      } catch (const UsageError&) {
+        throw;
+      } catch (const Error& error) {
+        // The rest of a sweep may take hours and does not depend on this one.
+        cli::log_error(name_of(c) + ": " + error.what());
+        all_well = false;
+      } catch (const std::bad_alloc&) {
+        cli::log_error(name_of(c) + ": out of memory");
+        all_well = false;
+      }
+    }
+    if (left_out > 0)
+      cli::log_info(std::to_string(left_out) + " of " + std::to_string(cases_.size()) +
+                    " combinations are in " + options_.csv + " already");
+    return all_well;
+  }
+
+ private:
+  static std::string name_of(const BenchCase& c) {
+    return "--batch_size=" + std::to_string(c.options.batch_size) +
+           " --num_gpus=" + std::to_string(c.towers) + " --precision=" + c.options.precision;
+  }
+
+  std::vector<Json> measured(const BenchCase& c, const Json& settings, Backend& backend) {
+    const MachinePeak peak = peak_of(c, backend);
+    std::vector<Json> rows;
+    for (const Measurement& m : measure(c, backend))
+      rows.push_back(bench_row(settings, c, m, peak));
+    file_.add(rows);
+    return rows;
+  }
+
+  std::vector<Measurement> measure(const BenchCase& c, Backend& backend) {
+    if (options_.what == "input") return {measure_input(c, dataset_, backend)};
+    if (options_.what == "train") return {measure_train(c, net_, dataset_, backend)};
+    return {measure_step(c, net_, backend)};
+  }
+
+  MachinePeak peak_of(const BenchCase& c, const Backend& backend) {
+    if (options_.what == "input" || backend.devices().front().kind != DeviceKind::cpu) return {};
+    const auto [known, is_new] = peaks_.try_emplace(c.options.compute_threads);
+    if (is_new) {
+      const cpu::Peak peak = cpu::measure_peak(
+          {.threads = c.options.compute_threads, .devices = 1, .simd = c.options.simd});
+      known->second = {peak.flops, peak.bytes};
+    }
+    return known->second;
+  }
+
+  void show(const std::vector<Json>& rows) {
+    for (const Json& row : rows) {
+      if (options_.json) {
+        cli::print_line(row.dump(-1, ' ', false, Json::error_handler_t::replace));
+        continue;
+      }
+      show_machine(row);
+      cli::print_line(bench_line(row));
+    }
+  }
+
+  // Once above the first row of each machine: every number of threads has limits of its own.
+  void show_machine(const Json& row) {
+    const bool first = shown_.empty();
+    const bool is_new = shown_.insert(bench_machine(row)).second;
+    if (is_new && !options_.quiet) cli::print_line(bench_machine(row));
+    if (first) cli::print_line(bench_header(options_.what));
+  }
+
+  cli::BenchOptions options_;
+  std::vector<BenchCase> cases_;
+  Net net_;
+  SweepFile file_;
+  data::Dataset dataset_;             // where --what reads it
+  std::map<int, MachinePeak> peaks_;  // by number of threads
+  std::set<std::string> shown_;       // machines
+};
+
+}  // namespace
+
+int run_bench(const cli::BenchOptions& options) {
+  return Bench(options).run() ? 0 : 1;
+}
+
+}  // namespace towers::app

@@ -1,0 +1,156 @@
+// What `towers bench` runs, and the clock around it.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <random>
+
+#include "app/bench_case.h"
+#include "app/setup.h"
+#include "core/operations.h"
+#include "core/schedule.h"
+#include "core/variables.h"
+#include "data/pipeline.h"
+
+namespace towers::app {
+namespace {
+
+constexpr double kShortestRepetition = 0.1;  // seconds: what a clock and a scheduler add is little
+
+double seconds_of(std::int64_t steps, const auto& step, const auto& finish) {
+  const auto start = std::chrono::steady_clock::now();
+  for (std::int64_t s = 0; s < steps; ++s) step();
+  finish();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// step() makes one step; finish() waits for steps that a device has not finished yet.
+Measurement measure(const BenchCase& c, const auto& step, const auto& finish) {
+  const cli::BenchOptions& o = c.options;
+  seconds_of(o.warmup, step, finish);
+  // At least one step is needed to tell how many make a repetition.
+  const double one = seconds_of(1, step, finish);
+  const auto per_repetition = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(std::ceil(kShortestRepetition / std::max(one, 1e-7))));
+
+  std::vector<double> seconds;
+  for (int r = 0; r < o.repeats; ++r) seconds.push_back(seconds_of(per_repetition, step, finish));
+
+  Measurement result;
+  result.rates =
+      rate_statistics(static_cast<double>(per_repetition) * o.batch_size * c.towers, seconds);
+  result.steps = per_repetition * o.repeats;
+  for (const double s : seconds) result.seconds += s;
+  return result;
+}
+
+// Towers with initial variables, and their steps at the tutorial's rates.
+class Stepper {
+ public:
+  Stepper(const BenchCase& c, const Net& net, Backend& backend)
+      : towers_(backend.compile(
+            net, {.batch_size = c.options.batch_size,
+                  .precision = parse_precision(c.options.precision),
+                  .device_of_tower =
+                      place_towers(c.towers, backend.devices(), c.options.allow_soft_placement)
+                          .device_of_tower,
+                  .convolution = c.convolution})) {
+    const VariableLayout layout(net);
+    std::vector<float> variables(layout.size());
+    initialize_variables(layout, 1, variables);
+    towers_->write_variables(variables, variables);
+  }
+
+  void step(std::span<const Batch> batches) {
+    towers_->compute_gradients(batches, false);
+    towers_->average_gradients();
+    // Small enough that a batch of noise, seen again and again, never lets the variables grow
+    // until arithmetic is of another kind.
+    towers_->apply_gradients(1e-3f, 0.9999f);
+  }
+  void finish() { towers_->report(); }
+
+ private:
+  std::unique_ptr<Towers> towers_;
+};
+
+// One batch per tower of values as the input has them: mean 0, deviation 1.
+class FixedBatches {
+ public:
+  FixedBatches(const BenchCase& c, const Net& net, Backend& backend) {
+    const std::size_t size = static_cast<std::size_t>(c.options.batch_size);
+    std::mt19937 random(1);
+    std::normal_distribution<float> value;
+    for (int t = 0; t < c.towers; ++t) {
+      const auto images = backend.allocate(size * net.input.size() * sizeof(float));
+      const auto labels = backend.allocate(size * sizeof(std::int32_t));
+      auto* pixel = static_cast<float*>(images.get());
+      std::generate_n(pixel, size * net.input.size(), [&] { return value(random); });
+      auto* label = static_cast<std::int32_t*>(labels.get());
+      std::generate_n(label, size, [&] {
+        return static_cast<std::int32_t>(random() % static_cast<unsigned>(net.classes));
+      });
+      memory_.insert(memory_.end(), {images, labels});
+      batches_.push_back({pixel, label, c.options.batch_size});
+    }
+  }
+  std::span<const Batch> get() const { return batches_; }
+
+ private:
+  std::vector<std::shared_ptr<void>> memory_;
+  std::vector<Batch> batches_;
+};
+
+data::Pipeline make_pipeline(const BenchCase& c, const data::Dataset& dataset, Backend& backend) {
+  return {dataset,
+          {.batch_size = c.options.batch_size,
+           .capacity = 2 * c.towers,
+           .threads = c.options.input_threads.value_or(1),
+           .seed = 1},
+          [&backend](std::size_t bytes) { return backend.allocate(bytes); }};
+}
+
+}  // namespace
+
+Measurement measure_step(const BenchCase& c, const Net& net, Backend& backend) {
+  Stepper stepper(c, net, backend);
+  const FixedBatches batches(c, net, backend);
+  Measurement result = measure(
+      c, [&] { stepper.step(batches.get()); }, [&] { stepper.finish(); });
+  result.operations = step_operations(net);
+  return result;
+}
+
+Measurement measure_input(const BenchCase& c, const data::Dataset& dataset, Backend& backend) {
+  data::Pipeline pipeline = make_pipeline(c, dataset, backend);
+  return measure(
+      c,
+      [&] {
+        for (int t = 0; t < c.towers; ++t) pipeline.next();
+        for (int t = 0; t < c.towers; ++t) pipeline.release();
+      },
+      [] {});
+}
+
+Measurement measure_train(const BenchCase& c, const Net& net, const data::Dataset& dataset,
+                          Backend& backend) {
+  Stepper stepper(c, net, backend);
+  data::Pipeline pipeline = make_pipeline(c, dataset, backend);
+  std::vector<Batch> batches(static_cast<std::size_t>(c.towers));
+  const auto start = std::chrono::steady_clock::now();
+  Measurement result = measure(
+      c,
+      [&] {
+        for (Batch& batch : batches) batch = pipeline.next();
+        stepper.step(batches);
+        for (std::size_t t = 0; t < batches.size(); ++t) pipeline.release();
+      },
+      [&] { stepper.finish(); });
+  const double all =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.operations = step_operations(net);
+  result.input_share = pipeline.seconds_waited() / all;
+  return result;
+}
+
+}  // namespace towers::app

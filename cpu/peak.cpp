@@ -1,0 +1,124 @@
+#include "cpu/peak.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "cpu/memory.h"
+#include "cpu/simd.h"
+#include "cpu/thread_pool.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/peak.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+// Both functions return a value that depends on all their work, so that none of it is left out.
+HWY_BEFORE_NAMESPACE();
+namespace towers::cpu {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Twelve sums: enough to hide a multiply-add's latency at two a cycle, few enough for the sixteen
+// registers of AVX2. `factor` below 1 keeps them finite, `term` keeps them normal.
+float PeakMultiplyAdd(std::size_t rounds, float factor, float term) {
+  const hn::ScalableTag<float> d;
+  const auto f = hn::Set(d, factor);
+  const auto t = hn::Set(d, term);
+  auto s0 = t, s1 = t, s2 = t, s3 = t, s4 = t, s5 = t;
+  auto s6 = t, s7 = t, s8 = t, s9 = t, s10 = t, s11 = t;
+  for (std::size_t i = 0; i < rounds; ++i) {
+    s0 = hn::MulAdd(s0, f, t);
+    s1 = hn::MulAdd(s1, f, t);
+    s2 = hn::MulAdd(s2, f, t);
+    s3 = hn::MulAdd(s3, f, t);
+    s4 = hn::MulAdd(s4, f, t);
+    s5 = hn::MulAdd(s5, f, t);
+    s6 = hn::MulAdd(s6, f, t);
+    s7 = hn::MulAdd(s7, f, t);
+    s8 = hn::MulAdd(s8, f, t);
+    s9 = hn::MulAdd(s9, f, t);
+    s10 = hn::MulAdd(s10, f, t);
+    s11 = hn::MulAdd(s11, f, t);
+  }
+  const auto low = hn::Add(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)), hn::Add(s4, s5));
+  const auto high = hn::Add(hn::Add(hn::Add(s6, s7), hn::Add(s8, s9)), hn::Add(s10, s11));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(low, high)));
+}
+
+std::size_t PeakOperationsPerRound() {
+  return 12 * 2 * hn::Lanes(hn::ScalableTag<float>());
+}
+
+// size: a multiple of four vectors.
+float PeakRead(const float* values, std::size_t size) {
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  for (std::size_t i = 0; i < size; i += 4 * lanes) {
+    s0 = hn::Add(s0, hn::Load(d, values + i));
+    s1 = hn::Add(s1, hn::Load(d, values + i + lanes));
+    s2 = hn::Add(s2, hn::Load(d, values + i + 2 * lanes));
+    s3 = hn::Add(s3, hn::Load(d, values + i + 3 * lanes));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace towers::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace towers::cpu {
+HWY_EXPORT(PeakMultiplyAdd);
+HWY_EXPORT(PeakOperationsPerRound);
+HWY_EXPORT(PeakRead);
+namespace {
+
+constexpr int kRounds = 5;
+
+// Least seconds that body(task) takes on all threads at once.
+double least_seconds(ThreadPool& pool, const std::function<void(int)>& body) {
+  double least = 1e9;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    pool.run([&] { pool.parallel_for(pool.threads(), [&](int task, int) { body(task); }); });
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    least = std::min(least, time.count());
+  }
+  return least;
+}
+
+}  // namespace
+
+Peak measure_peak(const Options& options) {
+  const SimdTarget target = find_target(options.simd);
+  const auto multiply_add = entry_for(target, HWY_DISPATCH_TABLE(PeakMultiplyAdd));
+  const auto operations_per_round = entry_for(target, HWY_DISPATCH_TABLE(PeakOperationsPerRound));
+  const auto read = entry_for(target, HWY_DISPATCH_TABLE(PeakRead));
+  ThreadPool pool(options.threads == 0 ? available_threads() : options.threads);
+  const std::size_t threads = static_cast<std::size_t>(pool.threads());
+  std::vector<float> results(threads * 16);  // a cache line for each
+
+  constexpr std::size_t kMultiplyAdds = 1 << 20;
+  const double arithmetic = least_seconds(pool, [&](int task) {
+    results[static_cast<std::size_t>(task) * 16] = multiply_add(kMultiplyAdds, 0.5f, 1.0f);
+  });
+
+  const std::size_t share = (std::size_t{64} << 20) / threads / 64 * 64;  // floats
+  const Pages memory(share * threads * sizeof(float));
+  float* const values = reinterpret_cast<float*>(memory.data());
+  const auto part = [&](int task) { return values + static_cast<std::size_t>(task) * share; };
+  // Pages that were never written may all be the same one.
+  least_seconds(pool, [&](int task) { std::fill_n(part(task), share, 1.0f); });
+  const double reading = least_seconds(pool, [&](int task) {
+    results[static_cast<std::size_t>(task) * 16] = read(part(task), share);
+  });
+
+  const double operations = static_cast<double>(kMultiplyAdds * operations_per_round() * threads);
+  return {operations / arithmetic, static_cast<double>(share * threads * sizeof(float)) / reading};
+}
+
+}  // namespace towers::cpu
+#endif

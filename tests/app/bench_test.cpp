@@ -1,0 +1,143 @@
+// `towers bench`: what it prints and leaves behind. How fast anything is decides nothing here.
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "tests/app/quick_run.h"
+
+using namespace towers::test;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+ProcessResult bench(const std::vector<std::string>& more) {
+  std::vector<std::string> args{"bench", "--device=cpu", "--dataset=synthetic", "--warmup=0",
+                                "--repeats=2"};
+  args.insert(args.end(), more.begin(), more.end());
+  return run_towers(args);
+}
+
+std::vector<Json> rows_of(const ProcessResult& run) {
+  INFO(run.err);
+  REQUIRE(run.exit_code == 0);
+  std::vector<Json> rows;
+  for (const std::string& line : lines_of(run.out)) rows.push_back(Json::parse(line));
+  return rows;
+}
+
+std::string names_of(const Json& row) {
+  std::string names;
+  for (const auto& [name, value] : row.items()) names += (names.empty() ? "" : ",") + name;
+  return names;
+}
+
+const std::string kColumns =
+    "what,layer,batch_size,num_gpus,precision,allow_tf32,convolution,threads,input_threads,backend,"
+    "device,"
+    "devices,cuda_visible_devices,version,examples_per_sec,median,lowest,highest,uncertainty,"
+    "jitter,repeats,steps,ms_per_step,forward_ms,backward_ms,gflops,peak_gflops,"
+    "peak_gbytes_per_sec,input_share";
+
+}  // namespace
+
+TEST_CASE("bench prints a row of JSON for each combination, in order") {
+  const std::vector<Json> rows =
+      rows_of(bench({"--json", "--batch_size=4,8", "--num_gpus=1,2", "--compute_threads=1"}));
+  REQUIRE(rows.size() == 4);
+  const int expected[][2] = {{4, 1}, {4, 2}, {8, 1}, {8, 2}};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Json& row = rows[i];
+    INFO(row.dump());
+    CHECK(names_of(row) == kColumns);
+    CHECK(row["what"] == "step");
+    CHECK(row["batch_size"] == expected[i][0]);
+    CHECK(row["num_gpus"] == expected[i][1]);
+    CHECK(row["precision"] == "fp32");
+    CHECK(row["threads"] == 1);
+    CHECK(row["input_threads"].is_null());
+    CHECK(row["device"].is_string());
+    CHECK(row["repeats"] == 2);
+    CHECK(row["lowest"].get<double>() > 0);
+    CHECK(row["lowest"] <= row["median"]);
+    CHECK(row["median"] <= row["highest"]);
+    CHECK(row["lowest"] <= row["examples_per_sec"]);
+    CHECK(row["examples_per_sec"] <= row["highest"]);
+    CHECK(row["uncertainty"] >= 0);
+    CHECK(row["steps"].get<int>() % 2 == 0);
+    CHECK(row["peak_gflops"] > 0);
+    CHECK(row["peak_gbytes_per_sec"] > 0);
+    // 105 MFLOP for each example.
+    CHECK(row["gflops"].get<double>() ==
+          Approx(row["examples_per_sec"].get<double>() * 0.1053).epsilon(0.001));
+    const double examples = row["batch_size"].get<double>() * row["num_gpus"].get<double>();
+    CHECK(row["ms_per_step"].get<double>() ==
+          Approx(1000 * examples / row["examples_per_sec"].get<double>()).epsilon(0.001));
+  }
+}
+
+TEST_CASE("bench measures the input, alone and with steps") {
+  const std::vector<Json> input =
+      rows_of(bench({"--what=input", "--json", "--batch_size=8", "--input_threads=0,1"}));
+  REQUIRE(input.size() == 2);
+  CHECK(input[0]["threads"] == 0);
+  CHECK(input[1]["threads"] == 1);
+  CHECK(input[1]["examples_per_sec"] > 0);
+  CHECK(input[1]["gflops"].is_null());
+  CHECK(input[1]["precision"].is_null());
+  const std::vector<Json> train = rows_of(bench({"--what=train", "--json", "--batch_size=8"}));
+  REQUIRE(train.size() == 1);
+  CHECK(train[0]["examples_per_sec"] > 0);
+  CHECK(train[0]["input_share"] >= 0);
+  CHECK(train[0]["input_share"] < 1);
+}
+
+TEST_CASE("bench prints a table, with rates as tf_cnn_benchmarks prints them") {
+  const ProcessResult run = bench({"--batch_size=4,8", "--compute_threads=1"});
+  INFO(run.out);
+  REQUIRE(run.exit_code == 0);
+  const std::vector<std::string> lines = lines_of(run.out);
+  REQUIRE(lines.size() == 4);  // the machine, the header, and two rows
+  CHECK(contains(lines[0], "1 thread"));
+  CHECK(contains(lines[0], "GB/s"));
+  CHECK(contains(lines[1], "examples/sec"));
+  const std::regex kRow(R"( +8 +1 +fp32 +auto +1  [\d.]+ \+/- [\d.]+ \(jitter = [\d.]+\) .* %)");
+  CHECK(std::regex_match(lines[3], kRow));
+}
+
+TEST_CASE("bench leaves out what its file holds already, and adds the rest") {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "sweep.csv";
+  const std::string csv = "--csv=" + path.string();
+  CHECK(lines_of(bench({"--json", csv, "--batch_size=4", "--compute_threads=1"}).out).size() == 1);
+  const std::string before = read_file(path);
+  CHECK(lines_of(before).front() == kColumns);
+
+  const ProcessResult more = bench({"--json", csv, "--batch_size=4,8", "--compute_threads=1"});
+  const std::vector<Json> rows = rows_of(more);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0]["batch_size"] == 8);
+  CHECK(contains(more.err, "1 of 2 combinations are in " + path.string() + " already"));
+  const std::string after = read_file(path);
+  CHECK(after.starts_with(before));
+  CHECK(lines_of(after).size() == 3);
+
+  // Another number of threads is another measurement.
+  CHECK(rows_of(bench({"--json", csv, "--batch_size=4", "--compute_threads=2"})).size() == 1);
+}
+
+TEST_CASE("bench goes on after a combination that cannot be measured, and says so at the end") {
+  const ProcessResult run = bench({"--json", "--batch_size=4", "--precision=fp16,fp32"});
+  CHECK(run.exit_code == 1);
+  CHECK(contains(run.err, "--precision=fp16"));
+  REQUIRE(lines_of(run.out).size() == 1);
+  CHECK(Json::parse(run.out)["precision"] == "fp32");
+}
+
+TEST_CASE("bench refuses lists that do not matter to what it measures") {
+  const ProcessResult run = bench({"--what=input", "--precision=fp32,bf16"});
+  CHECK(run.exit_code == 2);
+  CHECK(contains(run.err, "--precision has several values"));
+  CHECK(bench({"--input_threads=1,2"}).exit_code == 2);
+  CHECK(bench({"--simd=ABACUS"}).exit_code == 2);
+}
