@@ -82,6 +82,7 @@ class Bench {
   std::vector<Measurement> measure(const BenchCase& c, Backend& backend) {
     if (options_.what == "input") return {measure_input(c, dataset_, backend)};
     if (options_.what == "train") return {measure_train(c, net_, dataset_, backend)};
+    if (options_.what == "layers") return measure_layers(c, net_, backend);
     return {measure_step(c, net_, backend)};
   }
 

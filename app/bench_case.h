@@ -46,4 +46,7 @@ Measurement measure_input(const BenchCase& c, const data::Dataset& dataset, Back
 Measurement measure_train(const BenchCase& c, const Net& net, const data::Dataset& dataset,
                           Backend& backend);
 
+// Of a tower's forward and backward pass: each layer, "rest", and all of it. CPU alone.
+std::vector<Measurement> measure_layers(const BenchCase& c, const Net& net, Backend& backend);
+
 }  // namespace towers::app

@@ -6,10 +6,13 @@
 #include <random>
 
 #include "app/bench_case.h"
+#include "app/bench_row.h"
 #include "app/setup.h"
+#include "core/error.h"
 #include "core/operations.h"
 #include "core/schedule.h"
 #include "core/variables.h"
+#include "cpu/timed_tower.h"
 #include "data/pipeline.h"
 
 namespace towers::app {
@@ -24,15 +27,24 @@ double seconds_of(std::int64_t steps, const auto& step, const auto& finish) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Doubled until they take long enough to tell: one step may have met another process.
+std::int64_t steps_of_a_repetition(const auto& step, const auto& finish) {
+  for (std::int64_t steps = 1;; steps *= 2) {
+    const double seconds = seconds_of(steps, step, finish);
+    if (seconds < kShortestRepetition / 4) continue;
+    const double wanted = static_cast<double>(steps) * kShortestRepetition / seconds;
+    return static_cast<std::int64_t>(std::ceil(wanted));
+  }
+}
+
 // step() makes one step; finish() waits for steps that a device has not finished yet.
-Measurement measure(const BenchCase& c, const auto& step, const auto& finish) {
+// begin() is called when what follows counts.
+Measurement measure(const BenchCase& c, const auto& step, const auto& finish, const auto& begin) {
   const cli::BenchOptions& o = c.options;
   seconds_of(o.warmup, step, finish);
-  // At least one step is needed to tell how many make a repetition.
-  const double one = seconds_of(1, step, finish);
-  const auto per_repetition = std::max<std::int64_t>(
-      1, static_cast<std::int64_t>(std::ceil(kShortestRepetition / std::max(one, 1e-7))));
+  const std::int64_t per_repetition = steps_of_a_repetition(step, finish);
 
+  begin();
   std::vector<double> seconds;
   for (int r = 0; r < o.repeats; ++r) seconds.push_back(seconds_of(per_repetition, step, finish));
 
@@ -116,7 +128,7 @@ Measurement measure_step(const BenchCase& c, const Net& net, Backend& backend) {
   Stepper stepper(c, net, backend);
   const FixedBatches batches(c, net, backend);
   Measurement result = measure(
-      c, [&] { stepper.step(batches.get()); }, [&] { stepper.finish(); });
+      c, [&] { stepper.step(batches.get()); }, [&] { stepper.finish(); }, [] {});
   result.operations = step_operations(net);
   return result;
 }
@@ -129,7 +141,7 @@ Measurement measure_input(const BenchCase& c, const data::Dataset& dataset, Back
         for (int t = 0; t < c.towers; ++t) pipeline.next();
         for (int t = 0; t < c.towers; ++t) pipeline.release();
       },
-      [] {});
+      [] {}, [] {});
 }
 
 Measurement measure_train(const BenchCase& c, const Net& net, const data::Dataset& dataset,
@@ -137,7 +149,7 @@ Measurement measure_train(const BenchCase& c, const Net& net, const data::Datase
   Stepper stepper(c, net, backend);
   data::Pipeline pipeline = make_pipeline(c, dataset, backend);
   std::vector<Batch> batches(static_cast<std::size_t>(c.towers));
-  const auto start = std::chrono::steady_clock::now();
+  double waited_before = 0;
   Measurement result = measure(
       c,
       [&] {
@@ -145,12 +157,53 @@ Measurement measure_train(const BenchCase& c, const Net& net, const data::Datase
         stepper.step(batches);
         for (std::size_t t = 0; t < batches.size(); ++t) pipeline.release();
       },
-      [&] { stepper.finish(); });
-  const double all =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      [&] { stepper.finish(); }, [&] { waited_before = pipeline.seconds_waited(); });
   result.operations = step_operations(net);
-  result.input_share = pipeline.seconds_waited() / all;
+  result.input_share = (pipeline.seconds_waited() - waited_before) / result.seconds;
   return result;
+}
+
+std::vector<Measurement> measure_layers(const BenchCase& c, const Net& net, Backend& backend) {
+  if (backend.devices().front().kind != DeviceKind::cpu)
+    throw Error("--what=layers measures the CPU's layers alone; give --device=cpu");
+  const cli::BenchOptions& o = c.options;
+  cpu::TimedTower tower({.threads = o.compute_threads, .devices = 1, .simd = o.simd}, net,
+                        {.batch_size = o.batch_size,
+                         .precision = parse_precision(o.precision),
+                         .device_of_tower = {0},
+                         .convolution = c.convolution});
+  const FixedBatches batches(c, net, backend);
+  Measurement all = measure(
+      c, [&] { tower.run(batches.get()[0]); }, [] {}, [&] { tower.reset(); });
+  all.operations = step_operations(net);
+
+  const double step = all.seconds / static_cast<double>(all.steps);
+  const std::vector<LayerOperations> operations = layer_operations(net);
+  const auto layer = [&](const std::string& name, double forward, double backward) {
+    Measurement m;
+    m.layer = name;
+    m.steps = all.steps;
+    m.seconds = (forward + backward) * static_cast<double>(all.steps);
+    m.forward_seconds = forward;
+    m.backward_seconds = backward;
+    m.rates.mean = o.batch_size / (forward + backward);
+    return m;
+  };
+  std::vector<Measurement> rows;
+  double forward = 0, backward = 0;
+  for (const cpu::LayerTime& time : tower.times()) {
+    rows.push_back(layer(net.layers[time.layer].name, time.forward, time.backward));
+    rows.back().operations = operations[time.layer].step();
+    forward += time.forward;
+    backward += time.backward;
+  }
+  // What belongs to no layer: the loss, sums over blocks of images, threads that wait for others.
+  rows.push_back(layer("rest", 0, std::max(0.0, step - forward - backward)));
+  all.layer = kAllLayers;
+  all.forward_seconds = forward;
+  all.backward_seconds = step - forward;
+  rows.push_back(all);
+  return rows;
 }
 
 }  // namespace towers::app

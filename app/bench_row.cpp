@@ -147,8 +147,9 @@ Json bench_row(const Json& settings, const BenchCase& c, const Measurement& m,
   row["median"] = known(m.rates.median);
   row["lowest"] = known(m.rates.lowest);
   row["highest"] = known(m.rates.highest);
-  row["uncertainty"] = m.rates.uncertainty;
-  row["jitter"] = m.rates.jitter;
+  // One layer has a mean alone.
+  row["uncertainty"] = m.rates.median > 0 ? Json(m.rates.uncertainty) : Json();
+  row["jitter"] = m.rates.median > 0 ? Json(m.rates.jitter) : Json();
   row["repeats"] = c.options.repeats;
   row["steps"] = m.steps;
   row["ms_per_step"] = known(1e3 * m.seconds / static_cast<double>(m.steps));

@@ -60,10 +60,10 @@ const std::vector<CommandRow>& commands() {
        make<LinearOptions>},
       {bench_bit,
        "bench",
-       "Measures training steps, the input, or both",
+       "Measures training steps, the input, both, or the step's layers",
        "bench [--flag=value ...]",
        {"towers bench --batch_size=32,128,512 --compute_threads=1,2 --csv=sweep.csv",
-        "towers bench --what=train --json"},
+        "towers bench --what=layers"},
        "",
        make<BenchOptions>},
   };

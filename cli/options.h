@@ -107,7 +107,7 @@ struct InspectOptions : ListingOptions {
 struct BenchOptions : ListingOptions {
   BenchOptions();  // in options.cpp: inlined, it makes GCC 12 see strings without values
 
-  std::string what = "step";  // step, input, train
+  std::string what = "step";  // step, input, train, layers
   std::vector<int> batch_sizes = {128};
   std::vector<int> tower_counts = {1};
   std::vector<std::string> precisions = {"fp32"};

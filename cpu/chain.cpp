@@ -22,7 +22,7 @@ void copy_images(ConstView from, View to, const Extent& extent, int count) {
 
 Chain::Chain(const Net& net, const VariableLayout& layout, std::size_t begin, std::size_t end,
              LayerSetting setting)
-    : setting_(setting) {
+    : setting_(setting), first_layer_(begin) {
   const std::vector<Extent> extents = output_extents(net);
   input_ = begin == 0 ? net.input : extents[begin - 1];
   output_ = extents[end - 1];
@@ -138,6 +138,7 @@ void Chain::forward_run(const ForwardPass& pass, const Run& whole) {
 
 void Chain::forward_layer(std::size_t l, const ForwardPass& pass, const Run& run,
                           const Run& whole) {
+  const LayerClock::Lap lap(setting_.clock, Pass::forward, first_layer_ + l, run.worker);
   const View to = l + 1 < links_.size() ? links_[l + 1].in.view(run, whole)
                                         : contiguous(pass.out, output_).of(run.first);
   const Link& link = links_[l];
@@ -176,6 +177,7 @@ void Chain::backward_run(const BackwardPass& pass, const Run& whole) {
 
 void Chain::backward_layer(std::size_t l, const BackwardPass& pass, const Run& run,
                            const Run& whole) {
+  const LayerClock::Lap lap(setting_.clock, Pass::backward, first_layer_ + l, run.worker);
   const Tensor& from = links_[l].d_out;
   View to;
   if (l > 0)

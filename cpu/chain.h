@@ -79,6 +79,7 @@ class Chain final : public Stage {
   void sum_partials(std::span<const float> variables, std::span<float> gradients);
 
   LayerSetting setting_;
+  std::size_t first_layer_;  // index into Net::layers
   Extent input_, output_;
   std::vector<Link> links_;
   std::vector<Section> sections_;

@@ -34,6 +34,7 @@ class DenseStage final : public Stage {
   }
 
   void forward(const float* in, float* out, int images, bool) override {
+    const LayerClock::Lap lap = lap_of(Pass::forward);
     out_ = out;
     // As many tasks as threads, or their activations pass through the cache more often than need
     // be.
@@ -60,6 +61,7 @@ class DenseStage final : public Stage {
 
   void backward(const float* in, const float* d_out, float* d_in, std::span<const float>,
                 std::span<float> gradients) override {
+    const LayerClock::Lap lap = lap_of(Pass::backward);
     setting_.pool->parallel_for(count(outputs_, gemm_.panel), [&](int task, int) {
       const std::ptrdiff_t column = task * gemm_.panel;
       float* packed = packed_d_out_.data() + column * batch_;
@@ -83,6 +85,10 @@ class DenseStage final : public Stage {
   }
 
  private:
+  // All threads of the pool work on the layer at once.
+  LayerClock::Lap lap_of(Pass pass) const {
+    return {setting_.clock, pass, weights_.layer, 0, setting_.pool->threads()};
+  }
   static int count(std::ptrdiff_t values, std::ptrdiff_t per_task) {
     return static_cast<int>((values + per_task - 1) / per_task);
   }

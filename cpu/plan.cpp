@@ -14,12 +14,14 @@ bool is_spatial(const Layer& layer) {
 }  // namespace
 
 Plan::Plan(const Net& net, const VariableLayout& layout, int batch_size, bool training,
-           ConvolutionMethod convolution, const Kernels& kernels, ThreadPool& pool)
+           ConvolutionMethod convolution, const Kernels& kernels, ThreadPool& pool,
+           LayerClock* clock)
     : net_(net), extents_(output_extents(net)), batch_size_(batch_size), kernels_(kernels) {
   const std::size_t loss = net.layers.size() - 1;
   const std::size_t batch = static_cast<std::size_t>(batch_size);
   for (std::size_t begin = 0; begin < loss;) {
     LayerSetting setting{&kernels, &pool, &memory_, batch_size, convolution, training};
+    setting.clock = clock;
     setting.relu_input = begin > 0 && has_relu(net.layers[begin - 1]);
     setting.wants_input_gradient = training && begin > 0;
 

@@ -11,6 +11,7 @@
 #include "core/variables.h"
 #include "cpu/convolution_method.h"
 #include "cpu/kernels.h"
+#include "cpu/layer_clock.h"
 #include "cpu/memory.h"
 #include "cpu/stage.h"
 #include "cpu/thread_pool.h"
@@ -20,9 +21,10 @@ namespace towers::cpu {
 // All calls but the constructor come from the leader of the device's pool.
 class Plan {
  public:
-  // `kernels` and `pool` must outlive the plan.
+  // `kernels`, `pool` and `clock` must outlive the plan.
   Plan(const Net& net, const VariableLayout& layout, int batch_size, bool training,
-       ConvolutionMethod convolution, const Kernels& kernels, ThreadPool& pool);
+       ConvolutionMethod convolution, const Kernels& kernels, ThreadPool& pool,
+       LayerClock* clock = nullptr);
 
   // Once per step and device, before its towers: packs `variables`, which must stay as they are
   // until the step is over.

@@ -8,6 +8,7 @@
 #include "core/variables.h"
 #include "cpu/convolution_method.h"
 #include "cpu/kernels.h"
+#include "cpu/layer_clock.h"
 #include "cpu/memory.h"
 #include "cpu/thread_pool.h"
 #include "cpu/view.h"
@@ -25,7 +26,8 @@ struct LayerSetting {
   bool relu_input = false;  // the input is the output of a relu, whose gradient is applied here
   bool wants_input_gradient = false;
   std::size_t gradient_origin =
-      0;  // offset in the variables' layout where the chain's gradients start
+      0;                        // offset in the variables' layout where the chain's gradients start
+  LayerClock* clock = nullptr;  // null: nobody asks
 };
 
 // The consecutive images of one call.

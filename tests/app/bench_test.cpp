@@ -92,6 +92,32 @@ TEST_CASE("bench measures the input, alone and with steps") {
   CHECK(train[0]["input_share"] < 1);
 }
 
+TEST_CASE("bench measures the layers of a step, then the rest and all of it") {
+  const std::vector<Json> rows =
+      rows_of(bench({"--what=layers", "--json", "--batch_size=8", "--compute_threads=2"}));
+  const char* expected[] = {"conv1",  "pool1",  "norm1",          "conv2", "norm2", "pool2",
+                            "local3", "local4", "softmax_linear", "rest",  "all"};
+  REQUIRE(rows.size() == std::size(expected));
+  double milliseconds = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    INFO(rows[i].dump());
+    CHECK(names_of(rows[i]) == kColumns);
+    CHECK(rows[i]["layer"] == expected[i]);
+    if (i + 2 < rows.size()) CHECK(rows[i]["forward_ms"] > 0);
+    if (i + 1 < rows.size())
+      milliseconds += rows[i]["forward_ms"].get<double>() + rows[i]["backward_ms"].get<double>();
+  }
+  CHECK(rows[0]["gflops"] > 0);
+  CHECK(rows[1]["gflops"].is_null());  // a pool has no multiply-adds
+  CHECK(rows.back()["examples_per_sec"] > 0);
+  CHECK(rows.back()["ms_per_step"].get<double>() <= Approx(milliseconds));
+
+  TemporaryFolder folder;
+  const std::string csv = "--csv=" + (folder.path() / "layers.csv").string();
+  CHECK(lines_of(bench({"--what=layers", "--batch_size=4", csv}).out).size() == 2 + rows.size());
+  CHECK(bench({"--what=layers", "--batch_size=4", csv}).out.empty());
+}
+
 TEST_CASE("bench prints a table, with rates as tf_cnn_benchmarks prints them") {
   const ProcessResult run = bench({"--batch_size=4,8", "--compute_threads=1"});
   INFO(run.out);
@@ -139,5 +165,6 @@ TEST_CASE("bench refuses lists that do not matter to what it measures") {
   CHECK(run.exit_code == 2);
   CHECK(contains(run.err, "--precision has several values"));
   CHECK(bench({"--input_threads=1,2"}).exit_code == 2);
+  CHECK(bench({"--what=layers", "--num_gpus=2"}).exit_code == 2);
   CHECK(bench({"--simd=ABACUS"}).exit_code == 2);
 }

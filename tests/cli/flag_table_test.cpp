@@ -245,7 +245,7 @@ TEST_CASE("a malformed list is refused, with what is expected") {
         "--precision=fp32,fp8: expected one or more of fp32, bf16, fp16 or fp64, with commas "
         "between them");
   CHECK(complaint({"bench", "--repeats=0"}).find("expected") != std::string::npos);
-  CHECK(complaint({"bench", "--what=all"}).find("expected step, input or train") !=
+  CHECK(complaint({"bench", "--what=all"}).find("expected step, input, train or layers") !=
         std::string::npos);
   CHECK(complaint({"--batch_size=32,64"}).find("expected a whole number") != std::string::npos);
   CHECK(complaint({"bench", "--use_fp16"}).find("belongs to") != std::string::npos);

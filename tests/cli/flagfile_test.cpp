@@ -194,7 +194,7 @@ TEST_CASE("what is written for a command is read back to the same, for every fla
       {"eval_data", "train_eval"},
       {"num_examples", "11"},
       {"run_once", "true"},
-      {"what", "input"},
+      {"what", "layers"},
       {"warmup", "0"},
       {"repeats", "3"},
       {"csv", "a b.csv"},
