@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
 
 #include "core/error.h"
 #include "core/models/cifar10.h"
@@ -19,11 +20,16 @@ namespace {
 using reference::doubles;
 
 constexpr int kTowers = 4, kSteps = 3;
+
+// TOWERS_SCHEDULES in the environment, else 200; under sanitizers each takes several times as long.
+std::uint64_t schedules() {
+  if (const char* count = std::getenv("TOWERS_SCHEDULES")) return std::strtoull(count, nullptr, 10);
 #if defined(TOWERS_SANITIZED)
-constexpr int kSchedules = 20;  // each takes several times as long
+  return 20;
 #else
-constexpr int kSchedules = 200;
+  return 200;
 #endif
+}
 
 // Small, but with so many weights that the gradients are reduced in two buckets.
 Net net_of_two_buckets() {
@@ -87,7 +93,7 @@ void check_schedules(int devices) {
   check_flat(problems[0], "value", first.variables, doubles(whole.variables), kTolerance);
   check_flat(problems[0], "average", first.averages, doubles(whole.averages), kTolerance);
   check_flat(problems[0], "gradient", first.gradients, doubles(whole.gradients), kTolerance);
-  for (std::uint64_t seed = 1; seed < kSchedules; ++seed) {
+  for (std::uint64_t seed = 1; seed < schedules(); ++seed) {
     CAPTURE(devices, seed);
     const bool same = run({.devices = devices, .seed = seed}, problems, kTowers) == first;
     REQUIRE(same);
@@ -122,6 +128,38 @@ TEST_CASE(
     CHECK_THROWS_WITH(backend->allocate(std::size_t{1} << 40), Catch::Contains("--batch_size"));
   }
   for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+}
+
+TEST_CASE("what was written to towers and inference may be overwritten at once") {
+  const Problem problem = draw_problem(net_of_two_buckets(), 1);
+  std::vector<float> first;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    cuda_host::start({.seed = seed});
+    {
+      const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+      const std::unique_ptr<Towers> towers = compile({}, *backend, problem, 1);
+      std::vector<float> variables = problem.variables, averages = problem.averages;
+      towers->write_variables(variables, averages);
+      std::fill(variables.begin(), variables.end(), NAN);
+      std::fill(averages.begin(), averages.end(), NAN);
+      CHECK(variables_of(*towers, problem) == problem.variables);
+      CHECK(averages_of(*towers, problem) == problem.averages);
+
+      const std::unique_ptr<Inference> inference =
+          backend->compile_inference(problem.net, 1, Precision::fp32, 0);
+      variables = problem.variables;
+      inference->write_variables(variables);
+      std::fill(variables.begin(), variables.end(), NAN);
+      const HostBatch host(*backend, problem);
+      std::vector<float> logits(3, NAN);
+      inference->logits(host.get(), logits);
+      if (first.empty()) first = logits;
+      CHECK(logits == first);
+      CHECK(std::isfinite(logits[0]));
+    }
+    for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+  }
 }
 
 TEST_CASE("without a device there is no backend") {
