@@ -12,6 +12,13 @@ cluster::Patience patience_of(const cli::ClusterOptions& options) {
   return {.worker_timeout = options.worker_timeout, .cluster_timeout = options.cluster_timeout};
 }
 
+cluster::Security security_of(const cli::ClusterOptions& options) {
+  return cluster::read_security({.token = options.cluster_token_file,
+                                 .certificate = options.tls_cert,
+                                 .key = options.tls_key,
+                                 .authority = options.tls_ca});
+}
+
 }  // namespace
 
 bool is_distributed(const cli::ClusterOptions& options) {
@@ -32,13 +39,17 @@ ClusterTask cluster_task(const cli::ClusterOptions& options) {
 
 int run_parameter_server(const cli::ClusterOptions& options, const ClusterTask& task) {
   const std::string& address = task.cluster.ps_hosts[static_cast<std::size_t>(task.task.index)];
-  if (!cluster::is_loopback(cluster::host_of(address)))
+  const cluster::Security security = security_of(options);
+  if (!cluster::is_loopback(cluster::host_of(address)) && !security.has_token() &&
+      !security.has_tls())
     cli::log_warning("whoever reaches " + address +
-                     " can read and change the variables; let nobody but the workers reach it");
+                     " can read and change the variables; --cluster_token_file or --tls_cert keep "
+                     "strangers out");
   SignalGuard signals;
   cluster::serve({.cluster = task.cluster,
                   .index = task.task.index,
                   .patience = patience_of(options),
+                  .security = security,
                   .keep_serving = options.ps_keep_serving,
                   .stop_on_lost_worker = options.stop_on_lost_worker},
                  cluster_hooks());
@@ -50,6 +61,7 @@ cluster::ClientOptions client_options(const cli::ClusterOptions& options, const 
   return {.cluster = task.cluster,
           .worker = task.task.index,
           .patience = patience_of(options),
+          .security = security_of(options),
           .rules = {.synchronous = options.issync == 1, .replicas_to_aggregate = replicas},
           .variables = {},
           .model_size = 0,

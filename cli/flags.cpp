@@ -32,6 +32,12 @@ Value folder(std::string Options::*field) {
   return text(field, "DIR", "the name of a folder", not_empty);
 }
 
+// Empty: none.
+template <class Options>
+Value file(std::string Options::*field) {
+  return text(field, "FILE", "the name of a file", anything);
+}
+
 Value with_default_text(Value value, std::string shown) {
   value.default_text = std::move(shown);
   return value;
@@ -185,6 +191,12 @@ std::vector<Flag> cluster_flags() {
            "servers stay after the last worker's goodbye"),
       only("stop_on_lost_worker", group, commands, boolean(&O::stop_on_lost_worker),
            "servers end the training rather than go on with those left"),
+      only("cluster_token_file", group, commands, file(&O::cluster_token_file),
+           "holds a secret that all tasks must have"),
+      only("tls_cert", group, commands, file(&O::tls_cert),
+           "this task's certificate: peers must have one too, and all is encrypted"),
+      only("tls_key", group, commands, file(&O::tls_key), "its key"),
+      only("tls_ca", group, commands, file(&O::tls_ca), "the authority that signed everybody's"),
   };
 }
 

@@ -85,6 +85,8 @@ struct ClusterOptions : CommonOptions {
   double cluster_timeout = 300;
   bool ps_keep_serving = false;
   bool stop_on_lost_worker = false;
+  std::string cluster_token_file;         // empty: none
+  std::string tls_cert, tls_key, tls_ca;  // all or none
 };
 
 struct LinearOptions : ClusterOptions {

@@ -9,12 +9,45 @@
 
 namespace towers::cluster {
 
-void silence_grpc() {
-  static std::once_flag once;
-  std::call_once(once, [] { gpr_set_log_function([](gpr_log_func_args*) {}); });
+namespace {
+
+std::mutex g_mutex;
+std::function<void(const std::string&)> g_failed_handshake;
+
+void log_line(gpr_log_func_args* line) {
+  const std::string text = line->message;
+  const std::size_t start = text.find("Handshake failed");
+  if (start == std::string::npos) return;
+  const std::lock_guard lock(g_mutex);
+  if (g_failed_handshake) g_failed_handshake(text.substr(start));
 }
 
-std::shared_ptr<grpc::Channel> open_channel(const std::string& address, const Patience& patience) {
+std::shared_ptr<grpc::ChannelCredentials> channel_credentials(const Security& security) {
+  if (!security.has_tls()) return grpc::InsecureChannelCredentials();
+  return grpc::SslCredentials({.pem_root_certs = security.authority,
+                               .pem_private_key = security.key,
+                               .pem_cert_chain = security.certificate});
+}
+
+}  // namespace
+
+void take_over_grpc_log(const std::function<void(const std::string&)>& failed_handshake) {
+  const std::lock_guard lock(g_mutex);
+  g_failed_handshake = failed_handshake;
+  gpr_set_log_function(log_line);
+}
+
+std::shared_ptr<grpc::ServerCredentials> server_credentials(const Security& security) {
+  if (!security.has_tls()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options(
+      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = security.authority;
+  options.pem_key_cert_pairs = {{security.key, security.certificate}};
+  return grpc::SslServerCredentials(options);
+}
+
+std::shared_ptr<grpc::Channel> open_channel(const std::string& address, const Patience& patience,
+                                            const Security& security) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kLargestMessage);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
@@ -27,8 +60,7 @@ std::shared_ptr<grpc::Channel> open_channel(const std::string& address, const Pa
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, patience_ms);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, patience_ms);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  return grpc::CreateCustomChannel("dns:///" + address, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return grpc::CreateCustomChannel("dns:///" + address, channel_credentials(security), arguments);
 }
 
 std::string short_cause(const grpc::Status& status) {

@@ -50,7 +50,7 @@ class Client::Impl {
         name_(worker_name(options.cluster, options.worker)),
         shards_(place_round_robin(options.variables, options.cluster.servers())),
         waiting_(name_) {
-    silence_grpc();
+    take_over_grpc_log({});
     options_.settings["--ps_hosts"] = joined(options.cluster.ps_hosts);
     options_.settings["--worker_hosts"] = joined(options.cluster.worker_hosts);
     presence_.set_worker(static_cast<std::uint32_t>(options.worker));
@@ -61,7 +61,7 @@ class Client::Impl {
       server.shard = &shards_[static_cast<std::size_t>(s)];
       server.values.resize(server.shard->size);
       server.link = std::make_unique<Link>(options.cluster.ps_hosts[static_cast<std::size_t>(s)],
-                                           options.patience);
+                                           options.patience, options.security);
     }
     beat_seconds_ = options.patience.worker_timeout / 4;
     beats_ = std::thread([this] { beat(); });
@@ -231,10 +231,15 @@ class Client::Impl {
     return false;
   }
 
+  static const std::string& cause_of(const Server& server) {
+    if (server.link->unauthorized()) throw Error(server.link->cause());
+    return server.link->cause();
+  }
+
   // Why the server is not with us; empty: it is.
   std::string hello(Server& server) {
     server.session = 0;
-    if (!server.link->open()) return server.link->cause();
+    if (!server.link->open()) return cause_of(server);
     request_.Clear();
     request_.set_kind(Request::HELLO);
     request_.set_version(kProtocolVersion);
@@ -245,8 +250,8 @@ class Client::Impl {
       setting->set_name(name);
       setting->set_value(value);
     }
-    if (!server.link->write(request_)) return server.link->cause();
-    if (!server.link->read(reply_)) return server.link->cause();
+    if (!server.link->write(request_)) return cause_of(server);
+    if (!server.link->read(reply_)) return cause_of(server);
     check_refused();
     if (reply_.kind() == Reply::BUSY) {
       busy_ = true;

@@ -14,6 +14,7 @@
 #include "cluster/membership.h"
 #include "cluster/parameters.h"
 #include "cluster/placement.h"
+#include "cluster/security.h"
 #include "cluster/variable_store.h"
 
 namespace towers::cluster {
@@ -22,6 +23,7 @@ struct ClientOptions {
   ClusterSpec cluster;
   int worker = 0;  // 0: the chief
   Patience patience;
+  Security security;
   UpdateRules rules;
   std::vector<ModelVariable> variables;  // in order of creation
   std::size_t model_size = 0;            // values of the flat buffer that they are parts of

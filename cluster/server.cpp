@@ -61,7 +61,7 @@ std::unique_ptr<grpc::Server> listen(const ServerOptions& options, Service& serv
   quota.SetMaxThreads(4 * workers + 16);  // a stream that waits for an update holds one
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(address, server_credentials(options.security), &port);
   builder.RegisterService(&service);
   builder.SetResourceQuota(quota);
   builder.SetMaxReceiveMessageSize(kLargestMessage);
@@ -71,7 +71,10 @@ std::unique_ptr<grpc::Server> listen(const ServerOptions& options, Service& serv
   // A machine that is gone is noticed by the silence of its worker; this frees the stream.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30000);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (!server || port == 0) throw_cannot_listen(options, "it is in use");
+  if (!server || port == 0)
+    throw_cannot_listen(options, options.security.has_tls()
+                                     ? "the files of --tls_cert, --tls_key and --tls_ca do not fit"
+                                     : "it is in use");
   return server;
 }
 
@@ -102,7 +105,10 @@ bool is_over(Host& host, Waiting& waiting) {
 }  // namespace
 
 void serve(const ServerOptions& options, const Hooks& hooks) {
-  silence_grpc();
+  take_over_grpc_log(
+      [hooks, name = ps_name(options.cluster, options.index)](const std::string& why) {
+        hooks.warning(name + ": refused a peer: " + why);
+      });
   Host host(options, hooks);
   Service service(host);
   const std::unique_ptr<grpc::Server> server = listen(options, service);

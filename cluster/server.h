@@ -4,6 +4,7 @@
 #include "cluster/cluster_spec.h"
 #include "cluster/hooks.h"
 #include "cluster/membership.h"
+#include "cluster/security.h"
 
 namespace towers::cluster {
 
@@ -11,6 +12,7 @@ struct ServerOptions {
   ClusterSpec cluster;
   int index = 0;  // in cluster.ps_hosts
   Patience patience;
+  Security security;
   bool keep_serving = false;         // until hooks.stop says so
   bool stop_on_lost_worker = false;  // rather than going on with those left
 };

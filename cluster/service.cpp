@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/channel.h"
 #include "cluster/wire.h"
 
 namespace towers::cluster {
@@ -267,7 +268,24 @@ class Session {
 
 }  // namespace
 
+grpc::Status Service::check(const grpc::ServerContext& context) {
+  const Security& security = host_.options.security;
+  if (!security.has_token()) return grpc::Status::OK;
+  const auto sent = context.client_metadata().find(kTokenHeader);
+  if (sent != context.client_metadata().end() &&
+      equal_secrets(security.token, {sent->second.data(), sent->second.size()}))
+    return grpc::Status::OK;
+  const std::lock_guard lock(host_.mutex);
+  if (host_.now() >= next_warning_) {
+    host_.hooks.warning(host_.name() + ": refused " + context.peer() + ", which lacks the token");
+    next_warning_ = host_.now() + 10;
+  }
+  return {grpc::StatusCode::UNAUTHENTICATED,
+          host_.name() + " wants another token; give all tasks the same --cluster_token_file"};
+}
+
 grpc::Status Service::Train(grpc::ServerContext* context, Stream* stream) {
+  if (const grpc::Status status = check(*context); !status.ok()) return status;
   try {
     Session(host_, *context, *stream).run();
   } catch (const std::bad_alloc&) {
@@ -278,8 +296,9 @@ grpc::Status Service::Train(grpc::ServerContext* context, Stream* stream) {
   return grpc::Status::OK;
 }
 
-grpc::Status Service::Beat(grpc::ServerContext*, const wire::Presence* request,
+grpc::Status Service::Beat(grpc::ServerContext* context, const wire::Presence* request,
                            wire::Pulse* reply) {
+  if (const grpc::Status status = check(*context); !status.ok()) return status;
   if (!is_worker(*request)) return grpc::Status::OK;
   const std::lock_guard lock(host_.mutex);
   host_.heard(static_cast<int>(request->worker()), request->process());
@@ -287,7 +306,9 @@ grpc::Status Service::Beat(grpc::ServerContext*, const wire::Presence* request,
   return grpc::Status::OK;
 }
 
-grpc::Status Service::Goodbye(grpc::ServerContext*, const wire::Presence* request, wire::Pulse*) {
+grpc::Status Service::Goodbye(grpc::ServerContext* context, const wire::Presence* request,
+                              wire::Pulse*) {
+  if (const grpc::Status status = check(*context); !status.ok()) return status;
   if (!is_worker(*request)) return grpc::Status::OK;
   const std::lock_guard lock(host_.mutex);
   host_.leave(static_cast<int>(request->worker()), request->process());

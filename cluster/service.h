@@ -24,7 +24,11 @@ class Service final : public wire::ParameterServer::Service {
     return who.worker() < static_cast<std::uint32_t>(host_.options.cluster.workers());
   }
 
+  // OK, or the refusal of a peer without the token, which is logged.
+  grpc::Status check(const grpc::ServerContext& context);
+
   Host& host_;
+  double next_warning_ = 0;  // a stranger must not fill the log
 };
 
 }  // namespace towers::cluster

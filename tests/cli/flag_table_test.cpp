@@ -92,7 +92,11 @@ TEST_CASE("every flag of the other commands has the promised default") {
         "--worker_timeout=10\n"
         "--cluster_timeout=300\n"
         "--ps_keep_serving=false\n"
-        "--stop_on_lost_worker=false\n" +
+        "--stop_on_lost_worker=false\n"
+        "--cluster_token_file=\n"
+        "--tls_cert=\n"
+        "--tls_key=\n"
+        "--tls_ca=\n" +
             data_defaults + device_defaults + general_defaults);
 }
 
