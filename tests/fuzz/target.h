@@ -31,7 +31,8 @@ void expect_errors_alone(const Use& use) {
   }
 }
 
-// A folder of this process in memory where there is one, emptied before the first input.
+// A folder of this process in memory where there is one, emptied before the first input. The fuzzer
+// ends without a chance to remove it: .ci/fuzz does.
 inline const std::filesystem::path& folder() {
   static const std::filesystem::path path = [] {
     std::filesystem::path base = "/dev/shm";
@@ -39,7 +40,6 @@ inline const std::filesystem::path& folder() {
     base /= "towers-fuzz-" + std::to_string(::getpid());
     std::filesystem::remove_all(base);
     std::filesystem::create_directories(base);
-    std::atexit([] { std::filesystem::remove_all(folder()); });
     return base;
   }();
   return path;
