@@ -13,5 +13,8 @@ int run_download(const cli::DownloadOptions& options);
 int run_inspect(const cli::InspectOptions& options);
 int run_linear(const cli::LinearOptions& options);
 int run_bench(const cli::BenchOptions& options);
+int run_export(const cli::ExportOptions& options);
+int run_import(const cli::ImportOptions& options);
+int run_predict(const cli::PredictOptions& options);
 
 }  // namespace towers::app

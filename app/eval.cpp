@@ -20,10 +20,6 @@
 namespace towers::app {
 namespace {
 
-data::Split parse_split(const std::string& eval_data) {
-  return eval_data == "test" ? data::Split::test : data::Split::train;
-}
-
 std::int64_t checked_examples(const cli::EvalOptions& options, const data::Dataset& dataset) {
   const std::int64_t available = static_cast<std::int64_t>(dataset.size());
   if (options.num_examples > available)

@@ -27,25 +27,32 @@ Evaluation::Evaluation(Backend& backend, const Net& net, const data::Dataset& da
       labels_(backend.allocate(static_cast<std::size_t>(batch_size) * sizeof(std::int32_t))),
       logits_(static_cast<std::size_t>(batch_size) * static_cast<std::size_t>(net.classes)) {}
 
-Precision1 Evaluation::run(std::span<const float> variables, std::int64_t examples,
-                           const std::function<bool()>& stop) {
+std::int64_t Evaluation::each(std::span<const float> variables, std::int64_t examples,
+                              const std::function<bool()>& stop, const Use& use) {
   inference_->write_variables(variables);
   float* images = static_cast<float*>(images_.get());
   std::int32_t* labels = static_cast<std::int32_t*>(labels_.get());
   const std::size_t classes = static_cast<std::size_t>(classes_);
-  Precision1 result;
-  while (result.examples < examples && !stop()) {
-    const int count =
-        static_cast<int>(std::min<std::int64_t>(batch_size_, examples - result.examples));
-    data::fill_evaluation_batch(dataset_, static_cast<std::size_t>(result.examples), count, images,
-                                labels);
+  std::int64_t done = 0;
+  while (done < examples && !stop()) {
+    const int count = static_cast<int>(std::min<std::int64_t>(batch_size_, examples - done));
+    const std::size_t first = static_cast<std::size_t>(done);
+    data::fill_evaluation_batch(dataset_, first, count, images, labels);
     inference_->logits({images, labels, count}, logits_);
-    for (int i = 0; i < count; ++i) {
-      const std::span<const float> row(&logits_[static_cast<std::size_t>(i) * classes], classes);
-      if (in_top_1(row, labels[i])) ++result.right;
-    }
-    result.examples += count;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+      use(first + i, std::span<const float>(&logits_[i * classes], classes));
+    done += count;
   }
+  return done;
+}
+
+Precision1 Evaluation::run(std::span<const float> variables, std::int64_t examples,
+                           const std::function<bool()>& stop) {
+  Precision1 result;
+  result.examples =
+      each(variables, examples, stop, [&](std::size_t index, std::span<const float> logits) {
+        if (in_top_1(logits, dataset_.label(index))) ++result.right;
+      });
   return result;
 }
 

@@ -25,10 +25,15 @@ class Evaluation {
   Evaluation(Backend& backend, const Net& net, const data::Dataset& dataset, int batch_size,
              Precision precision);
 
+  // For each of the first `examples` images of the data set, once and in order: its index and its
+  // logits, which are valid during the call. `stop` is asked between batches. Returns how many.
+  using Use = std::function<void(std::size_t index, std::span<const float> logits)>;
+  std::int64_t each(std::span<const float> variables, std::int64_t examples,
+                    const std::function<bool()>& stop, const Use& use);
+
   // Counts the first `examples` images of the data set, each once. An example is right when no
   // class has a larger logit than its label's (TensorFlow's in_top_k with k = 1); a logit that is
-  // not finite is wrong. `stop` is asked between batches; when it says so the result counts fewer
-  // examples.
+  // not finite is wrong. When `stop` says so the result counts fewer examples.
   Precision1 run(std::span<const float> variables, std::int64_t examples,
                  const std::function<bool()>& stop);
 

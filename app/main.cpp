@@ -15,6 +15,7 @@
 #include "app/commands.h"
 #include "app/setup.h"
 #include "app/signals.h"
+#include "cli/completion.h"
 #include "cli/console.h"
 #include "cli/parse.h"
 #include "core/error.h"
@@ -36,6 +37,13 @@ struct Run {
   int operator()(const cli::InspectOptions& o) const { return run_inspect(start(o)); }
   int operator()(const cli::LinearOptions& o) const { return run_linear(start(o)); }
   int operator()(const cli::BenchOptions& o) const { return run_bench(start(o)); }
+  int operator()(const cli::ExportOptions& o) const { return run_export(start(o)); }
+  int operator()(const cli::ImportOptions& o) const { return run_import(start(o)); }
+  int operator()(const cli::PredictOptions& o) const { return run_predict(start(o)); }
+  int operator()(const cli::CompletionOptions& o) const {
+    cli::print_line(cli::completion_script(start(o).arguments.front()));
+    return 0;
+  }
 
   template <class Options>
   static const Options& start(const Options& options) {

@@ -43,6 +43,10 @@ Precision parse_precision(const std::string& name) {
   throw UsageError("--precision=" + name + ": give fp32, bf16, fp16 or fp64");
 }
 
+data::Split parse_split(const std::string& eval_data) {
+  return eval_data == "test" ? data::Split::test : data::Split::train;
+}
+
 void obtain_cifar10(const cli::CommonOptions& options) {
   cli::ProgressLine line;
   data::DownloadOptions download;

@@ -14,6 +14,9 @@ std::string version_text();
 
 Precision parse_precision(const std::string& name);
 
+// "test", or "train_eval": the training set, seen as the evaluator sees it.
+data::Split parse_split(const std::string& eval_data);
+
 // The data set of --dataset; gets CIFAR-10 first where it is not there (see
 // data/cifar10_archive.h).
 data::Dataset load_dataset(const cli::CommonOptions& options, data::Split split);

@@ -45,9 +45,21 @@ void try_events(TrainingRun& run, const Write& write) {
 void display(TrainingRun& run, std::int64_t step, StepClock& clock) {
   const Losses mean = mean_losses(run.towers().report().towers);
   const StepClock::Rate rate = clock.rate_since_last_display();
-  cli::print_line(cli::step_line(std::chrono::system_clock::now(), step, mean.total,
-                                 rate.examples_per_second,
-                                 rate.seconds_per_step / run.options().num_gpus));
+  const auto now = std::chrono::system_clock::now();
+  const double seconds_per_batch = rate.seconds_per_step / run.options().num_gpus;
+  cli::print_line(
+      cli::step_line(now, step, mean.total, rate.examples_per_second, seconds_per_batch));
+  if (run.metrics() == nullptr) return;
+  try_events(run, [&] {
+    run.metrics()->add({.step = step,
+                        .time = std::chrono::duration<double>(now.time_since_epoch()).count(),
+                        .loss = double{mean.total},
+                        .cross_entropy = double{mean.cross_entropy},
+                        .learning_rate = double{learning_rate(run.schedule(), step)},
+                        .examples_per_sec = rate.examples_per_second,
+                        .sec_per_batch = seconds_per_batch,
+                        .epoch = run.epochs_after(step)});
+  });
 }
 
 void evaluate(TrainingRun& run, std::int64_t step) {

@@ -84,6 +84,7 @@ TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& pa
   restore();
   if (finished()) return;
   check_space();
+  if (!options.metrics_log.empty()) open_metrics();
   dataset_ = load_dataset(options, data::Split::train);
   if (options.eval_every > 0) test_set_ = load_dataset(options, data::Split::test);
   towers_->write_variables(variables_, averages_);
@@ -95,6 +96,14 @@ TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& pa
                             .seed = seed_,
                             .first_position = first_position_},
       [this](std::size_t bytes) { return backend_->allocate(bytes); });
+}
+
+void TrainingRun::open_metrics() {
+  metrics_ = std::make_unique<data::MetricsLog>(options_.metrics_log);
+  // A flagfile of another run names that run's log.
+  if (first_step_ == 0 && metrics_->has_rows() && !folder_->owns(options_.metrics_log))
+    throw Error("--metrics_log=" + options_.metrics_log +
+                " holds the rows of another run; delete it, or give another name");
 }
 
 void TrainingRun::choose_seed() {
@@ -221,6 +230,7 @@ void TrainingRun::start() {
     device_names.push_back(full_name(backend_->devices()[static_cast<std::size_t>(device)]));
   events_->add_graph(data::graph_def(net_, device_names, options_.batch_size));
   if (first_step_ > 0) events_->add_session_start(first_step_);
+  if (metrics_) metrics_->begin(first_step_);
 
   if (!options_.quiet) {
     const StartTable table{.options = options_,

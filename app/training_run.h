@@ -19,6 +19,7 @@
 #include "data/checkpoint_saver.h"
 #include "data/dataset.h"
 #include "data/event_file.h"
+#include "data/metrics_log.h"
 #include "data/pipeline.h"
 #include "data/run_folder.h"
 
@@ -47,6 +48,7 @@ class TrainingRun {
   Towers& towers() { return *towers_; }
   data::Pipeline& pipeline() { return *pipeline_; }
   data::EventFileWriter& events() { return *events_; }
+  data::MetricsLog* metrics() { return metrics_.get(); }  // null without --metrics_log
   const data::RunFolder& folder() const { return *folder_; }
 
   // Position in the example stream after `step`, and the epochs that makes.
@@ -69,6 +71,7 @@ class TrainingRun {
   void restore();
   void refuse_doomed_source() const;
   std::filesystem::path unnamed_checkpoint() const;
+  void open_metrics();
   void choose_seed();
   void check_space() const;
   void write_state(std::int64_t step);
@@ -99,6 +102,7 @@ class TrainingRun {
   std::vector<float> variables_, averages_;  // for saving, restoring and evaluating
   std::unique_ptr<data::CheckpointSaver> saver_;
   std::unique_ptr<data::EventFileWriter> events_;
+  std::unique_ptr<data::MetricsLog> metrics_;
   std::unique_ptr<data::Pipeline> pipeline_;
   std::unique_ptr<Evaluation> evaluation_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 // The commands: `towers COMMAND`.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,11 @@ enum CommandBit : unsigned {
   inspect_bit = 16,
   linear_bit = 32,
   bench_bit = 64,
-  every_bit = 127,
+  export_bit = 128,
+  import_bit = 256,
+  predict_bit = 512,
+  completion_bit = 1024,
+  every_bit = 2047,
 };
 
 struct CommandRow {
@@ -27,8 +32,9 @@ struct CommandRow {
   std::string summary;  // one line
   std::string usage;    // what follows "towers"
   std::vector<std::string> examples;
-  std::string argument;         // the word that the command takes, or empty
+  std::string argument;         // the kind of word that the command takes, or empty
   Command (*make)() = nullptr;  // its options with their defaults
+  std::size_t fewest_arguments = 1, most_arguments = 1;  // where it takes any
 };
 
 // The first is the one that runs when none is named.

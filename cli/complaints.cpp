@@ -17,18 +17,18 @@ std::string see_help(const CommandRow& command) {
   return "see `towers " + command.name + " --help`";
 }
 
-// " `towers eval`" or " `towers devices` and `towers inspect`"
+// "`towers eval`", "`towers devices` and `towers inspect`", or more with commas
 std::string owners(const Flag& flag) {
   unsigned accepted = 0;
   for (const Flag& row : flags())
     if (row.name == flag.name) accepted |= row.accepted;
-  std::string list;
+  std::string list, last;
   for (const CommandRow& row : commands()) {
-    if ((accepted & row.bit) != 0) {
-      list += (list.empty() ? "`towers " : " and `towers ") + row.name + "`";
-    }
+    if ((accepted & row.bit) == 0) continue;
+    if (!last.empty()) list += (list.empty() ? "" : ", ") + last;
+    last = "`towers " + row.name + "`";
   }
-  return list;
+  return list + (list.empty() ? "" : " and ") + last;
 }
 
 // Names as typed: with "no" in front where that switches something off.

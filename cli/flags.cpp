@@ -87,11 +87,11 @@ const std::vector<std::string> convolutions{"auto", "winograd4", "winograd2", "d
 std::vector<Flag> data_flags() {
   using O = CommonOptions;
   const auto group = Group::data;
-  const unsigned all = train_bit | eval_bit | download_bit | bench_bit;
+  const unsigned all = train_bit | eval_bit | download_bit | bench_bit | predict_bit;
   return {
       common("data_dir", group, all, folder(&O::data_dir),
              "holds cifar-10-batches-bin, or is that folder"),
-      common("dataset", group, train_bit | eval_bit | bench_bit,
+      common("dataset", group, train_bit | eval_bit | bench_bit | predict_bit,
              choice(&O::dataset, {"cifar10", "synthetic"}),
              "real images, or computed ones that need no files"),
       common("download", group, all, boolean(&O::download),
@@ -106,7 +106,7 @@ std::vector<Flag> data_flags() {
       common("data_sha256", group, all,
              text(&O::data_sha256, "HEX", "64 hexadecimal digits", is_sha256_or_empty),
              "digest of the archive at another address"),
-      but_for_bench(common("batch_size", group, train_bit | eval_bit,
+      but_for_bench(common("batch_size", group, train_bit | eval_bit | predict_bit,
                            whole(&O::batch_size, 1, 65536), "examples per step in each tower")),
       but_for_bench(
           common("input_threads", group, train_bit,
@@ -125,8 +125,8 @@ std::vector<Flag> run_flags() {
            "save and end after so many seconds; 0: no limit"),
       only("stall_seconds", group, train_bit, real(&O::stall_seconds),
            "say what a run waits for that has not moved for so long; 0: do not"),
-      only("train_dir", group, train_bit, folder(&O::train_dir),
-           "where checkpoints and events go; an earlier run's files there are deleted"),
+      only("train_dir", group, train_bit | import_bit, folder(&O::train_dir),
+           "where checkpoints and events go; a new run deletes an earlier one's files there"),
       only("overwrite", group, train_bit, boolean(&O::overwrite),
            "start beside files of others, which stay"),
       only("resume", group, train_bit, boolean(&O::resume),
@@ -224,7 +224,7 @@ std::vector<Flag> optimization_flags() {
 std::vector<Flag> device_flags() {
   using O = CommonOptions;
   const auto group = Group::devices;
-  const unsigned both = train_bit | eval_bit;
+  const unsigned both = train_bit | eval_bit | predict_bit;
   const unsigned running = both | bench_bit;
   return {
       only("num_gpus", group, train_bit, whole(&TrainOptions::num_gpus, 1, 1024),
@@ -272,8 +272,15 @@ std::vector<Flag> output_flags() {
            "newest checkpoints to keep; 0: all"),
       only("eval_every", group, train_bit, whole(&O::eval_every, std::int64_t{0}),
            "steps between evaluations; 0: none"),
-      only("json", group, devices_bit | inspect_bit | bench_bit, boolean(&ListingOptions::json),
-           "print JSON"),
+      only("metrics_log", group, train_bit, file(&O::metrics_log),
+           "a .csv or .jsonl file that gets a row with each line; resuming goes on in it"),
+      only("json", group, devices_bit | inspect_bit | predict_bit | bench_bit,
+           boolean(&SharedOptions::json), "print JSON"),
+      only("diff", group, inspect_bit, boolean(&InspectOptions::diff), "compare two checkpoints"),
+      only("csv", group, predict_bit, file(&PredictOptions::csv),
+           "a line for each image of --eval_data (index, label, class, probability); -: to stdout"),
+      only("logits", group, predict_bit, boolean(&PredictOptions::logits),
+           "with --csv: each class's logit, too"),
   };
 }
 
@@ -281,19 +288,19 @@ std::vector<Flag> evaluation_flags() {
   using O = EvalOptions;
   const auto group = Group::evaluation;
   return {
-      only("checkpoint_dir", group, eval_bit, folder(&O::checkpoint_dir),
+      only("checkpoint_dir", group, eval_bit | predict_bit, folder(&O::checkpoint_dir),
            "the train_dir of the run"),
       only("eval_dir", group, eval_bit, folder(&O::eval_dir),
            "where the event file with the precision goes"),
-      only("eval_data", group, eval_bit, choice(&O::eval_data, {"test", "train_eval"}),
-           "images to classify"),
+      only("eval_data", group, eval_bit | predict_bit,
+           choice(&O::eval_data, {"test", "train_eval"}), "images to classify"),
       only("num_examples", group, eval_bit, whole(&O::num_examples, std::int64_t{1}),
            "how many of them"),
       only("run_once", group, eval_bit, boolean(&O::run_once),
            "evaluate the latest checkpoint and end"),
       only("eval_interval_secs", group, eval_bit, real(&O::eval_interval_secs),
            "seconds until the next look for a checkpoint"),
-      only("raw_weights", group, eval_bit, boolean(&O::raw_weights),
+      only("raw_weights", group, eval_bit | predict_bit | export_bit, boolean(&O::raw_weights),
            "use the variables, not their moving averages"),
   };
 }
@@ -324,6 +331,22 @@ std::vector<Flag> bench_flags() {
   };
 }
 
+std::vector<Flag> exchange_flags() {
+  using O = ExportOptions;
+  const auto group = Group::exchange;
+  return {
+      only("checkpoint", group, export_bit,
+           text(&O::checkpoint, "CHECKPOINT", "the name of a checkpoint or folder", not_empty),
+           "what to export: PREFIX, or a folder's latest"),
+      only("format", group, export_bit, choice(&O::format, {"auto", "safetensors", "onnx"}),
+           "auto goes by the ending of --output"),
+      only("output", group, export_bit | import_bit, file(&O::output),
+           "the file to write; import: a checkpoint of this name in place of train_dir"),
+      only("preprocessing", group, export_bit, boolean(&O::preprocessing),
+           "the ONNX model takes 32x32 images as bytes, not the evaluation's crops"),
+  };
+}
+
 std::vector<Flag> general_flags() {
   using O = CommonOptions;
   const auto group = Group::general;
@@ -345,9 +368,9 @@ std::vector<Flag> general_flags() {
 const std::vector<Flag>& flags() {
   static const std::vector<Flag> rows = [] {
     std::vector<Flag> all;
-    for (auto& group :
-         {run_flags(), linear_flags(), cluster_flags(), evaluation_flags(), data_flags(),
-          optimization_flags(), device_flags(), output_flags(), bench_flags(), general_flags()}) {
+    for (auto& group : {run_flags(), linear_flags(), cluster_flags(), exchange_flags(),
+                        evaluation_flags(), data_flags(), optimization_flags(), device_flags(),
+                        output_flags(), bench_flags(), general_flags()}) {
       all.insert(all.end(), group.begin(), group.end());
     }
     return all;
@@ -373,6 +396,8 @@ std::string_view title(Group group) {
       return "Output";
     case Group::evaluation:
       return "Evaluation";
+    case Group::exchange:
+      return "Export and import";
     case Group::general:
       return "General";
   }

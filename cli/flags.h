@@ -10,7 +10,18 @@
 
 namespace towers::cli {
 
-enum class Group { run, sweep, cluster, evaluation, data, optimization, devices, output, general };
+enum class Group {
+  run,
+  sweep,
+  cluster,
+  exchange,
+  evaluation,
+  data,
+  optimization,
+  devices,
+  output,
+  general
+};
 std::string_view title(Group group);
 
 // A name may stand in several rows, of different commands: what is one number to most is a list to

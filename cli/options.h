@@ -28,14 +28,25 @@ struct CommonOptions {
   std::string simd = "auto";
   std::string log_level = "info";  // debug, info, warning, error, off
   bool quiet = false;
+  std::vector<std::string> arguments;  // the words of a command that takes some: files, checkpoints
 };
 
-struct TrainOptions : CommonOptions {
+// Flags of several commands, but not of all: a flag is bound to one field.
+struct SharedOptions : CommonOptions {
+  std::string train_dir = "/tmp/cifar10_train";
+  std::string checkpoint_dir = "/tmp/cifar10_train";
+  std::string eval_data = "test";  // test, train_eval
+  std::int64_t num_examples = 10000;
+  bool raw_weights = false;
+  bool json = false;
+  std::string output;
+};
+
+struct TrainOptions : SharedOptions {
   int num_gpus = 1;  // number of towers
   std::int64_t max_steps = 1000000;
   double max_seconds = 0;     // 0: no limit
   double stall_seconds = 60;  // 0: nobody watches
-  std::string train_dir = "/tmp/cifar10_train";
   bool overwrite = false;
   bool resume = false;
   std::string init_from;  // empty: initial values are drawn
@@ -51,26 +62,18 @@ struct TrainOptions : CommonOptions {
   std::int64_t checkpoint_every = 1000;
   int max_to_keep = 5;          // 0: all
   std::int64_t eval_every = 0;  // 0: never
+  std::string metrics_log;      // empty: none
   bool deterministic = false;
   std::string convolution = "auto";  // auto, winograd4, winograd2, direct
 };
 
-struct EvalOptions : CommonOptions {
-  std::string checkpoint_dir = "/tmp/cifar10_train";
+struct EvalOptions : SharedOptions {
   std::string eval_dir = "/tmp/cifar10_eval";
-  std::string eval_data = "test";  // test, train_eval
   double eval_interval_secs = 300;
-  std::int64_t num_examples = 10000;
   bool run_once = false;
-  bool raw_weights = false;
 };
 
-// The commands that print a listing.
-struct ListingOptions : CommonOptions {
-  bool json = false;
-};
-
-struct DevicesOptions : ListingOptions {};
+struct DevicesOptions : SharedOptions {};
 
 struct DownloadOptions : CommonOptions {};
 
@@ -99,14 +102,29 @@ struct LinearOptions : ClusterOptions {
   bool reload = false;
 };
 
-struct InspectOptions : ListingOptions {
-  std::string path;
+struct InspectOptions : SharedOptions {
+  bool diff = false;
+};
+
+struct ExportOptions : SharedOptions {
+  std::string checkpoint = "/tmp/cifar10_train";  // a prefix, or a folder
+  std::string format = "auto";                    // auto (by the output's name), safetensors, onnx
+  bool preprocessing = false;
+};
+
+struct ImportOptions : SharedOptions {};
+
+struct CompletionOptions : CommonOptions {};
+
+struct PredictOptions : SharedOptions {
+  std::string csv;  // empty: pictures; -: to stdout
+  bool logits = false;
 };
 
 // Each combination of the lists is measured. The single values of the base that have a list here
 // (batch_size, precision, compute_threads, input_threads) are set from it, one combination at a
 // time.
-struct BenchOptions : ListingOptions {
+struct BenchOptions : SharedOptions {
   BenchOptions();  // in options.cpp: inlined, it makes GCC 12 see strings without values
 
   std::string what = "step";  // step, input, train, layers

@@ -11,6 +11,7 @@
 #include "cli/flagfile.h"
 #include "cli/flags.h"
 #include "cli/help.h"
+#include "cli/man_page.h"
 #include "cli/spelling.h"
 #include "core/error.h"
 
@@ -96,23 +97,23 @@ class Parser {
   std::vector<std::string> given_;
 };
 
-// The command's own argument, or empty. rest: the words that no flag took; behind: those behind
-// "--".
-std::string argument_of(const CommandRow& command, std::vector<std::string> rest,
-                        const std::vector<std::string>& behind,
-                        const std::vector<std::string>& args) {
+// The command's own arguments. rest: the words that no flag took; behind: those behind "--".
+std::vector<std::string> arguments_of(const CommandRow& command, std::vector<std::string> rest,
+                                      const std::vector<std::string>& behind,
+                                      const std::vector<std::string>& args) {
   // Flags come first, since a word behind an unknown flag is likely to be its value.
   for (const std::string& word : rest) {
     if (take_apart(word).flag) throw UsageError(unknown_flag(word, command));
   }
   rest.insert(rest.end(), behind.begin(), behind.end());
-  const std::size_t wanted = command.argument.empty() ? 0 : 1;
-  if (rest.size() > wanted) throw UsageError(stray_word(rest[wanted], args, command));
-  if (rest.size() < wanted) {
+  const bool any = !command.argument.empty();
+  const std::size_t most = any ? command.most_arguments : 0;
+  if (rest.size() > most) throw UsageError(stray_word(rest[most], args, command));
+  if (any && rest.size() < command.fewest_arguments) {
     throw UsageError("towers " + command.name + " needs a " + command.argument + ", for example `" +
                      command.examples.front() + "`");
   }
-  return wanted == 1 ? rest.front() : std::string();
+  return rest;
 }
 
 const CommandRow& command_of(const Spelled& spelled, const std::vector<std::string>& args) {
@@ -168,6 +169,7 @@ CommonOptions* options_of(Command& command) {
 Parsed parse(const std::vector<std::string>& args, const std::function<std::string()>& version) {
   const Spelled spelled = spell(args);
   if (spelled.has_command && spelled.command == "help") {
+    if (spelled.words == std::vector<std::string>{"man"}) return {Information{man_page()}, "", {}};
     return {Information{help(command_to_explain(spelled, args))}, "", {}};
   }
   const CommandRow& command = command_of(spelled, args);
@@ -177,8 +179,7 @@ Parsed parse(const std::vector<std::string>& args, const std::function<std::stri
   Parsed parsed{command.make(), "", {}};
   CommonOptions& options = *options_of(parsed.command);
   Parser parser(command, options);
-  const auto argument = argument_of(command, parser.read(spelled.words), spelled.behind, args);
-  if (auto* inspect = std::get_if<InspectOptions>(&parsed.command)) inspect->path = argument;
+  options.arguments = arguments_of(command, parser.read(spelled.words), spelled.behind, args);
   settle_precision(options, parser);
   parsed.flagfile = flagfile_of(command, options);
   parsed.given = parser.given();

@@ -11,14 +11,15 @@
 
 namespace towers::cli {
 
-// --help, --version or the command `help`: print `text` on stdout (it ends without a line break),
-// exit code 0.
+// --help, --version, the command `help`, or `help man` (the manual page): print `text` on stdout
+// (it ends without a line break), exit code 0.
 struct Information {
   std::string text;
 };
 
 using Command = std::variant<Information, TrainOptions, EvalOptions, DevicesOptions,
-                             DownloadOptions, InspectOptions, LinearOptions, BenchOptions>;
+                             DownloadOptions, InspectOptions, ExportOptions, ImportOptions,
+                             PredictOptions, LinearOptions, BenchOptions, CompletionOptions>;
 
 struct Parsed {
   Command command;

@@ -33,9 +33,10 @@ std::string printable(std::string_view text);
 // One kind of value, bound to a field of a command's options.
 struct Value {
   bool boolean = false;
-  std::string placeholder;   // N in --batch_size=N
-  std::string expected;      // completes "expected ..."
-  std::string default_text;  // what --help shows; empty: nothing
+  std::string placeholder;           // N in --batch_size=N
+  std::string expected;              // completes "expected ..."
+  std::vector<std::string> choices;  // all allowed words, where there are few
+  std::string default_text;          // what --help shows; empty: nothing
   // False: not such a value, nothing is changed. The options must be of the bound kind.
   std::function<bool(CommonOptions&, std::string_view)> set;
   // Nothing where the flag has no value, or none of its own.
@@ -122,10 +123,12 @@ std::optional<std::string> read_choice(std::string_view text,
 
 template <class Options>
 Value choice(std::string Options::*field, const std::vector<std::string>& choices) {
-  return bound(
+  Value value = bound(
       field, "NAME", expected_choice(choices),
       [choices](std::string_view text) { return read_choice(text, choices); },
       [](const std::string& text) { return text; });
+  value.choices = choices;
+  return value;
 }
 
 // allowed: a further check of the text.

@@ -10,17 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "data/tensor_reader.h"
+
 namespace towers::data {
-
-enum class DataType { float32, float64, int32, int64, bfloat16, float16, other };
-
-struct TensorInfo {
-  std::string name;
-  DataType type = DataType::float32;
-  std::string type_name;  // "float32", for messages, also of types that are not read
-  std::vector<std::int64_t> shape;
-  std::uint64_t bytes = 0;
-};
 
 struct Tensor {
   std::string name;
@@ -40,22 +32,22 @@ void write_checkpoint(const std::filesystem::path& prefix, std::vector<Tensor> t
 // Opens a checkpoint of any number of shards, with whole or partitioned variables. Every byte read
 // is checked against its checksum. Errors name the file and the tensor. The shards are opened on
 // construction and stay so: a trainer that deletes the checkpoint meanwhile does no harm.
-class CheckpointReader {
+class CheckpointReader : public TensorReader {
  public:
   // Throws Error: a file that is missing, truncated, damaged or of a format that is not read.
   explicit CheckpointReader(const std::filesystem::path& prefix);
-  ~CheckpointReader();
+  ~CheckpointReader() override;
   CheckpointReader(const CheckpointReader&) = delete;
   CheckpointReader& operator=(const CheckpointReader&) = delete;
 
   const std::filesystem::path& prefix() const;
   int shards() const;
 
-  const std::vector<TensorInfo>& tensors() const;  // sorted by name
-  bool contains(const std::string& name) const;
-  const TensorInfo* find(const std::string& name) const;  // null when it is not there
-  // All of DataType but `other` come as float32 values, rounded. The number of values is checked.
-  void read(const std::string& name, std::span<float> out) const;
+  std::string source() const override;
+  const std::vector<TensorInfo>& tensors() const override;
+  const TensorInfo* find(const std::string& name) const override;
+  bool has_checksums() const override { return true; }
+  void read(const std::string& name, std::span<float> out) const override;
   // A single integral value of type int32, int64, float32 or float64: global_step.
   std::int64_t read_integer(const std::string& name) const;
 

@@ -235,14 +235,14 @@ CheckpointReader::~CheckpointReader() = default;
 const std::filesystem::path& CheckpointReader::prefix() const {
   return impl_->prefix();
 }
+std::string CheckpointReader::source() const {
+  return "checkpoint " + prefix().string();
+}
 int CheckpointReader::shards() const {
   return impl_->shards();
 }
 const std::vector<TensorInfo>& CheckpointReader::tensors() const {
   return impl_->tensors();
-}
-bool CheckpointReader::contains(const std::string& name) const {
-  return find(name) != nullptr;
 }
 const TensorInfo* CheckpointReader::find(const std::string& name) const {
   return impl_->find(name);

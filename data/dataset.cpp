@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <system_error>
 
 #include "core/error.h"
 #include "data/batches_folder.h"
+#include "data/file.h"
 
 namespace towers::data {
 namespace {
@@ -106,6 +108,24 @@ Dataset load_cifar10(const fs::path& data_dir, Split split) {
 const std::array<const char*, kClasses>& class_names() {
   static constexpr std::array<const char*, kClasses> names = {
       "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
+  return names;
+}
+
+std::vector<std::string> class_names_of(const fs::path& data_dir) {
+  const fs::path folder = find_batches_folder(data_dir);
+  const fs::path file = folder / "batches.meta.txt";
+  std::error_code error;
+  if (folder.empty() || !fs::exists(file, error))
+    return {class_names().begin(), class_names().end()};
+  std::vector<std::string> names;
+  std::istringstream lines(read_whole_file(file));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) names.push_back(line);
+  }
+  if (names.size() != kClasses)
+    throw Error(file.string() + " holds " + std::to_string(names.size()) + " names of classes, " +
+                std::to_string(kClasses) + " are expected; delete it to use the usual names");
   return names;
 }
 

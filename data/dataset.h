@@ -41,4 +41,8 @@ Dataset make_synthetic(Split split, std::uint64_t seed = 0);
 // airplane, automobile, ...
 const std::array<const char*, kClasses>& class_names();
 
+// As the set's batches.meta.txt has them, one a line; those above where there is no such file.
+// Throws Error naming the file where it does not hold a name for each class.
+std::vector<std::string> class_names_of(const std::filesystem::path& data_dir);
+
 }  // namespace towers::data

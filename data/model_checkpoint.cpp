@@ -24,11 +24,11 @@ Tensor tensor(std::string name, const std::vector<std::int64_t>& shape,
   return {std::move(name), DataType::float32, shape, std::as_bytes(values)};
 }
 
-// Collects what is wrong with a checkpoint, so that one error tells all of it.
+// Collects what is wrong with the tensors, so that one error tells all of it.
 class Faults {
  public:
   // Whether the tensor is there in the right shape.
-  bool check(const CheckpointReader& reader, const std::string& name, const Variable& variable) {
+  bool check(const TensorReader& reader, const std::string& name, const Variable& variable) {
     const TensorInfo* info = reader.find(name);
     if (info != nullptr && info->shape == variable.shape && info->type != DataType::other)
       return true;
@@ -45,12 +45,11 @@ class Faults {
     return false;
   }
 
-  void throw_any(const CheckpointReader& reader) const {
+  void throw_any(const TensorReader& reader) const {
     if (count_ == 0) return;
-    std::string text =
-        "checkpoint " + reader.prefix().string() + " does not fit this model: " + text_;
+    std::string text = reader.source() + " does not fit this model: " + text_;
     if (count_ > kFaultsNamed) text += " and " + std::to_string(count_ - kFaultsNamed) + " more";
-    throw Error(text + "; use a checkpoint of the same model");
+    throw Error(text + "; use one of the same model");
   }
 
  private:
@@ -60,7 +59,7 @@ class Faults {
 
 // Restores each variable from the tensor that `name_of` gives for it.
 template <typename NameOf>
-void restore(const CheckpointReader& reader, const VariableLayout& layout, std::span<float> flat,
+void restore(const TensorReader& reader, const VariableLayout& layout, std::span<float> flat,
              const NameOf& name_of) {
   Faults faults;
   for (const Variable& variable : layout.variables())
@@ -85,18 +84,23 @@ std::vector<Tensor> model_tensors(const VariableLayout& layout, std::span<const 
   return tensors;
 }
 
-void restore_variables(const CheckpointReader& reader, const VariableLayout& layout,
+void restore_variables(const TensorReader& reader, const VariableLayout& layout,
                        std::span<float> variables) {
   restore(reader, layout, variables, [](const Variable& v) { return v.name; });
 }
 
-void restore_averages(const CheckpointReader& reader, const VariableLayout& layout,
+void restore_averages(const TensorReader& reader, const VariableLayout& layout,
                       std::span<float> averages, MissingAverages missing) {
   restore(reader, layout, averages, [&](const Variable& v) {
     const std::string average = v.name + kAverageSuffix;
     const bool fall_back = missing == MissingAverages::use_variables && !reader.contains(average);
     return fall_back ? v.name : average;
   });
+}
+
+bool has_averages(const TensorReader& reader, const VariableLayout& layout) {
+  return std::any_of(layout.variables().begin(), layout.variables().end(),
+                     [&](const Variable& v) { return reader.contains(v.name + kAverageSuffix); });
 }
 
 std::int64_t restore_global_step(const CheckpointReader& reader) {

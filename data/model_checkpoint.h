@@ -20,14 +20,16 @@ std::vector<Tensor> model_tensors(const VariableLayout& layout, std::span<const 
 // place.
 enum class MissingAverages { error, use_variables };
 
-// Fill flat buffers (layout.size() values; padding becomes 0) from a checkpoint. When tensors lack
-// or have another shape, Error lists the first few, with both shapes. What else the checkpoint
-// holds is ignored.
-void restore_variables(const CheckpointReader& reader, const VariableLayout& layout,
+// Fill flat buffers (layout.size() values; padding becomes 0) from a checkpoint or another such
+// source. When tensors lack or have another shape, Error lists the first few, with both shapes.
+// What else the source holds is ignored.
+void restore_variables(const TensorReader& reader, const VariableLayout& layout,
                        std::span<float> variables);
 // For evaluation: the averages in place of the variables.
-void restore_averages(const CheckpointReader& reader, const VariableLayout& layout,
+void restore_averages(const TensorReader& reader, const VariableLayout& layout,
                       std::span<float> averages, MissingAverages missing = MissingAverages::error);
+// Whether it holds the average of any variable.
+bool has_averages(const TensorReader& reader, const VariableLayout& layout);
 // Number of updates made: int32, int64, float32 or float64. Error when it is missing or negative.
 std::int64_t restore_global_step(const CheckpointReader& reader);
 

@@ -71,12 +71,29 @@ struct Content {
   std::vector<std::filesystem::path> own, temporary, foreign;  // the lock is in none
 };
 
+// The name of the log that a run's flags.txt names, where it lies in `dir` too; empty: none.
+std::string own_log(const std::filesystem::path& dir) {
+  const std::string_view mark = "--metrics_log=";
+  if (!is_own_flags_file(dir / kFlagsFile)) return {};
+  std::ifstream lines(dir / kFlagsFile);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(mark)) continue;
+    const std::filesystem::path log = line.substr(mark.size());
+    std::error_code error;
+    if (std::filesystem::equivalent(log.parent_path().empty() ? "." : log.parent_path(), dir,
+                                    error))
+      return log.filename().string();
+  }
+  return {};
+}
+
 // Only plain files can be a run's own: what it writes are no links and no folders.
 Content list(const std::filesystem::path& dir) {
   Content content;
   std::error_code error;
   std::filesystem::directory_iterator file(dir, error);
   if (error) throw_file_error("list", dir, error.value());
+  const std::string log = own_log(dir);
   for (; file != std::filesystem::directory_iterator(); file.increment(error)) {
     const std::string name = file->path().filename().string();
     const bool plain = file->symlink_status(error).type() == std::filesystem::file_type::regular;
@@ -84,6 +101,8 @@ Content list(const std::filesystem::path& dir) {
     if (plain && is_own_temporary(name))
       content.temporary.push_back(file->path());
     else if (plain && is_own_name(name) && (name != kFlagsFile || is_own_flags_file(file->path())))
+      content.own.push_back(file->path());
+    else if (plain && name == log)
       content.own.push_back(file->path());
     else
       content.foreign.push_back(file->path());
@@ -225,6 +244,14 @@ void RunFolder::clear() {
                    });
   remove(content.own);
   notice_ = "deleted " + plural(content.own.size()) + " of a former run in " + dir_.string();
+}
+
+bool RunFolder::owns(const std::filesystem::path& file) const {
+  const std::vector<std::filesystem::path> own = list(dir_).own;
+  return std::any_of(own.begin(), own.end(), [&](const std::filesystem::path& each) {
+    std::error_code error;
+    return std::filesystem::equivalent(each, file, error);
+  });
 }
 
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& dir) {

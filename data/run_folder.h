@@ -34,9 +34,13 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   // fresh, overwrite: deletes a former run's own files (event files, model.ckpt-*, checkpoint,
-  // flags.txt and temporary files of the same), nothing else. resume: what a killed run left half
-  // made or half deleted, that is temporary files, and data of checkpoints without an index.
+  // flags.txt, the metrics log that it names, and temporary files of the same), nothing else.
+  // resume: what a killed run left half made or half deleted, that is temporary files, and data of
+  // checkpoints without an index.
   void clear();
+
+  // Whether a file there is a former run's own.
+  bool owns(const std::filesystem::path& file) const;
 
   const std::filesystem::path& path() const { return dir_; }
   // Prefixes of the checkpoints that lie there, by step.

@@ -59,7 +59,8 @@ TEST_CASE("every flag of train has the promised default") {
             "--summary_every=100\n"
             "--checkpoint_every=1000\n"
             "--max_to_keep=5\n"
-            "--eval_every=0\n" +
+            "--eval_every=0\n"
+            "--metrics_log=\n" +
             general_defaults);
 }
 
@@ -76,7 +77,8 @@ TEST_CASE("every flag of the other commands has the promised default") {
   CHECK(parsed({"download"}).flagfile == data_defaults + device_defaults + general_defaults);
   const std::string listing = data_defaults + device_defaults + "--json=false\n" + general_defaults;
   CHECK(parsed({"devices"}).flagfile == listing);
-  CHECK(parsed({"inspect", "x"}).flagfile == listing);
+  CHECK(parsed({"inspect", "x"}).flagfile ==
+        data_defaults + device_defaults + "--json=false\n--diff=false\n" + general_defaults);
   CHECK(parsed({"linear"}).flagfile ==
         "--max_steps=1000000\n"
         "--checkpoint_dir=./checkpoint/\n"
@@ -98,6 +100,24 @@ TEST_CASE("every flag of the other commands has the promised default") {
         "--tls_key=\n"
         "--tls_ca=\n" +
             data_defaults + device_defaults + general_defaults);
+  CHECK(parsed({"export"}).flagfile ==
+        "--checkpoint=/tmp/cifar10_train\n"
+        "--format=auto\n"
+        "--output=\n"
+        "--preprocessing=false\n"
+        "--raw_weights=false\n" +
+            data_defaults + device_defaults + general_defaults);
+  CHECK(parsed({"predict"}).flagfile ==
+        "--checkpoint_dir=/tmp/cifar10_train\n"
+        "--eval_data=test\n"
+        "--raw_weights=false\n" +
+            data_defaults + device_defaults +
+            "--json=false\n"
+            "--csv=\n"
+            "--logits=false\n" +
+            general_defaults);
+  CHECK(parsed({"import", "x"}).flagfile == "--train_dir=/tmp/cifar10_train\n--output=\n" +
+                                                data_defaults + device_defaults + general_defaults);
 }
 
 TEST_CASE("every flag of bench has the promised default") {

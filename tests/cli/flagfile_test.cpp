@@ -204,6 +204,13 @@ TEST_CASE("what is written for a command is read back to the same, for every fla
       {"csv", "a b.csv"},
       {"eval_interval_secs", "1.5"},
       {"raw_weights", "true"},
+      {"checkpoint", "run1"},
+      {"format", "onnx"},
+      {"output", "a b.onnx"},
+      {"preprocessing", "true"},
+      {"metrics_log", "m.csv"},
+      {"diff", "true"},
+      {"logits", "true"},
       {"log_level", "debug"},
       {"quiet", "true"},
   };

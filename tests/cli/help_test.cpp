@@ -93,12 +93,13 @@ TEST_CASE("help is found in every way that people try") {
   CHECK(eval != text);
   CHECK(information({"help", "eval"}) == eval);
   CHECK(information({"--help", "eval"}) == eval);
-  CHECK(information({"inspect", "--help"}).starts_with("Usage: towers inspect CHECKPOINT"));
+  CHECK(information({"inspect", "--help"}).starts_with("Usage: towers inspect PATH"));
 }
 
 TEST_CASE("help lists the other commands") {
   const std::string text = information({"--help"});
-  for (const char* name : {"eval", "devices", "download", "inspect"}) {
+  for (const char* name :
+       {"eval", "devices", "download", "inspect", "export", "import", "predict"}) {
     CHECK(matches(text, std::string("\n  ") + name + " +[A-Z]") == 1);
   }
 }

@@ -105,15 +105,25 @@ TEST_CASE("flags may stand before the command word, and behind it") {
   CHECK(options<EvalOptions>({"--num_examples", "5", "eval"}).num_examples == 5);
   CHECK(options<DevicesOptions>({"devices", "--json"}).json);
   CHECK(options<DownloadOptions>({"--data_dir", "eval", "download"}).data_dir == "eval");
-  CHECK(options<InspectOptions>({"inspect", "x/model.ckpt-9"}).path == "x/model.ckpt-9");
+  CHECK(options<InspectOptions>({"inspect", "x/model.ckpt-9"}).arguments ==
+        Words{"x/model.ckpt-9"});
   CHECK(options<InspectOptions>({"--json", "inspect", "x"}).json);
-  CHECK(options<InspectOptions>({"inspect", "--json", "x", "--quiet"}).path == "x");
+  CHECK(options<InspectOptions>({"inspect", "--json", "x", "--quiet"}).arguments == Words{"x"});
+}
+
+TEST_CASE("predict takes any number of files") {
+  CHECK(options<PredictOptions>({"predict", "a", "--json", "b", "--", "-c"}).arguments ==
+        Words{"a", "b", "-c"});
+  CHECK(options<PredictOptions>({"predict", "--csv=-"}).arguments.empty());
+  CHECK(complaint({"import"}).starts_with("towers import needs a FILE, for example `"));
+  CHECK(complaint({"import", "a", "b"}).starts_with("unexpected 'b'"));
 }
 
 TEST_CASE("two dashes alone end the flags") {
   CHECK(train({"--"}).batch_size == 128);
   CHECK(train({"--batch_size=2", "--"}).batch_size == 2);
-  CHECK(options<InspectOptions>({"inspect", "--json", "--", "--quiet"}).path == "--quiet");
+  CHECK(options<InspectOptions>({"inspect", "--json", "--", "--quiet"}).arguments ==
+        Words{"--quiet"});
   CHECK_FALSE(options<InspectOptions>({"inspect", "--", "--quiet"}).quiet);
   CHECK(complaint({"--", "eval"}) == "unexpected 'eval'; see `towers train --help`");
 }

@@ -1,0 +1,98 @@
+// `towers import`: a checkpoint made of a safetensors file.
+
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "app/commands.h"
+#include "app/exchange_metadata.h"
+#include "app/run_state.h"
+#include "cli/console.h"
+#include "core/error.h"
+#include "core/models/cifar10.h"
+#include "data/checkpoint.h"
+#include "data/checkpoint_saver.h"
+#include "data/model_checkpoint.h"
+#include "data/run_folder.h"
+#include "data/safetensors.h"
+
+namespace towers::app {
+namespace {
+
+std::optional<std::uint64_t> number_in(const data::SafetensorsReader& reader, const char* key) {
+  const auto found = reader.metadata().find(key);
+  if (found == reader.metadata().end()) return {};
+  const std::string& text = found->second;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  // A checkpoint's step is a float32, and reads back as a std::int64_t.
+  if (error != std::errc() || end != text.data() + text.size() || number > (1ULL << 62))
+    throw Error(reader.source() + ": " + key +
+                " in its metadata is no number of steps or examples");
+  return number;
+}
+
+struct Model {
+  std::vector<float> variables, averages;
+  std::uint64_t step = 0;
+};
+
+Model read_model(const data::SafetensorsReader& reader, const VariableLayout& layout) {
+  Model model{std::vector<float>(layout.size()), std::vector<float>(layout.size()), 0};
+  data::restore_variables(reader, layout, model.variables);
+  if (data::has_averages(reader, layout)) {
+    data::restore_averages(reader, layout, model.averages);
+  } else {
+    model.averages = model.variables;
+    cli::log_warning(reader.source() + " has no moving averages; they start at the variables");
+  }
+  if (const auto step = number_in(reader, kMetadataStep))
+    model.step = *step;
+  else
+    cli::log_warning(reader.source() + " tells no global_step; it is taken as 0");
+  return model;
+}
+
+// So that the imported run goes on where the exported one stopped: its flags, its place in the
+// stream of examples.
+void write_run_state(const data::SafetensorsReader& reader, const std::filesystem::path& folder,
+                     const std::string& checkpoint) {
+  const auto flags = reader.metadata().find(kMetadataFlags);
+  if (flags == reader.metadata().end()) return;
+  RunState state;
+  state.flagfile = flags->second;
+  if (const auto position = number_in(reader, kMetadataPosition))
+    state.position[checkpoint] = *position;
+  data::write_file_atomically(folder / "flags.txt", to_text(state));
+}
+
+}  // namespace
+
+int run_import(const cli::ImportOptions& options) {
+  const VariableLayout layout(cifar10_net());
+  const data::SafetensorsReader reader(options.arguments.front());
+  const Model model = read_model(reader, layout);
+  const float step = static_cast<float>(model.step);
+  const auto tensors = data::model_tensors(layout, model.variables, model.averages, step);
+  std::filesystem::path prefix = options.output;
+  if (prefix.empty()) {
+    const data::RunFolder folder(options.train_dir, data::RunFolder::Mode::resume);
+    if (!folder.checkpoints().empty())
+      throw Error("--train_dir=" + options.train_dir +
+                  " holds a run's checkpoints; import into another folder, or to --output=PREFIX");
+    // As the trainer names them: the file has the last step's number, global_step counts updates.
+    prefix = data::checkpoint_prefix(
+        folder.path(), static_cast<std::int64_t>(model.step == 0 ? 0 : model.step - 1));
+    data::write_checkpoint(prefix, tensors);
+    write_run_state(reader, folder.path(), prefix.filename().string());
+    data::write_checkpoint_state(folder.path(), {.latest = prefix, .all = {prefix}, .warning = ""});
+  } else {
+    data::write_checkpoint(prefix, tensors);
+  }
+  cli::log_info("imported " + reader.source() + " (global_step " + std::to_string(model.step) +
+                ") as " + prefix.string());
+  return 0;
+}
+
+}  // namespace towers::app

@@ -1,0 +1,88 @@
+// --metrics_log, run as people run it.
+
+#include <catch2/catch.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/app/quick_run.h"
+
+using namespace towers::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<int> steps_in(const fs::path& csv) {
+  std::vector<int> steps;
+  for (const std::string& line : lines_of(read_file(csv)))
+    if (!line.starts_with("step,")) steps.push_back(std::stoi(line));
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("a row with each step line, and the same numbers") {
+  TemporaryFolder folder;
+  const fs::path log = folder.path() / "a.jsonl";
+  const ProcessResult run =
+      quick_run(folder.path() / "run", 5, {"--display_every=2", "--metrics_log=" + log.string()});
+  REQUIRE(run.exit_code == 0);
+  const std::vector<std::string> rows = lines_of(read_file(log)), losses = losses_of(run.out);
+  REQUIRE(rows.size() == 3);
+  REQUIRE(losses.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto row = nlohmann::json::parse(rows[i]);
+    char text[64];
+    std::snprintf(text, sizeof text, "step %d, loss = %.2f", row["step"].get<int>(),
+                  row["loss"].get<double>());
+    CHECK(losses[i] == text);
+    CHECK(row["loss"] > row["cross_entropy"]);
+    CHECK(row["learning_rate"].get<double>() == Approx(0.1));
+    CHECK(row["epoch"].get<double>() == Approx((row["step"].get<double>() + 1) * 8 / 50000));
+  }
+}
+
+TEST_CASE(
+    "a resumed run goes on in the log, a new one starts it again, in "
+    "train_dir too") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", log = run / "metrics.csv";
+  const std::vector<std::string> flags = {"--display_every=1", "--metrics_log=" + log.string()};
+  REQUIRE(quick_run(run, 3, flags).exit_code == 0);
+  CHECK(steps_in(log) == std::vector<int>{0, 1, 2});
+  std::vector<std::string> more = flags;
+  more.push_back("--resume");
+  REQUIRE(quick_run(run, 5, more).exit_code == 0);
+  CHECK(steps_in(log) == std::vector<int>{0, 1, 2, 3, 4});
+  // The log is a former run's own file: flags.txt names it.
+  const ProcessResult anew = quick_run(run, 2, flags);
+  INFO(anew.err);
+  REQUIRE(anew.exit_code == 0);
+  CHECK(steps_in(log) == std::vector<int>{0, 1});
+  REQUIRE(quick_run(run, 1).exit_code == 0);
+  CHECK_FALSE(fs::exists(log));
+}
+
+TEST_CASE("a log that cannot be is found out before anything is deleted") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", notes = folder.path() / "notes.csv";
+  REQUIRE(quick_run(run, 1).exit_code == 0);
+  const std::string before = checkpoint_bytes(run, 0);
+  write_file(notes, "my,own\n");
+  CHECK(quick_run(run, 1, {"--metrics_log=" + notes.string()}).exit_code == 1);
+  CHECK(quick_run(run, 1, {"--metrics_log=" + (run / "metrics.txt").string()}).exit_code == 2);
+  CHECK(checkpoint_bytes(run, 0) == before);
+  CHECK(read_file(notes) == "my,own\n");
+}
+
+TEST_CASE("a run that is given another's flags leaves that one's log alone") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", log = run / "metrics.csv";
+  REQUIRE(quick_run(run, 1, {"--metrics_log=" + log.string()}).exit_code == 0);
+  const std::string before = read_file(log);
+  const ProcessResult other =
+      run_towers({"--flagfile=" + (run / "flags.txt").string(), "--max_steps=2",
+                  "--train_dir=" + (folder.path() / "other").string()});
+  CHECK(other.exit_code == 1);
+  CHECK(contains(other.err, "holds the rows of another run"));
+  CHECK(read_file(log) == before);
+}

@@ -1,0 +1,120 @@
+// Completion scripts and the manual page, both made from the tables of commands and flags.
+#include "cli/completion.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/man_page.h"
+#include "core/error.h"
+#include "tests/support.h"
+
+using namespace towers::cli;
+using namespace towers::test;
+using Words = std::set<std::string>;
+
+namespace {
+
+std::string output_of(const std::string& command) {
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string text;
+  for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
+  ::pclose(pipe);
+  return text;
+}
+
+// What bash offers for the last of these words (bash's own words: "--flag=x" are three), blanks at
+// the ends taken off.
+Words offered(const std::vector<std::string>& words) {
+  TemporaryFolder folder;
+  write_file(folder.path() / "script", completion_script("bash"));
+  std::string line = "cd " + folder.path().string() + " && mkdir runs && . ./script\nCOMP_WORDS=(";
+  for (const std::string& word : words) line += " '" + word + "'";
+  line += ")\nCOMP_CWORD=" + std::to_string(words.size() - 1) +
+          "\n_towers 2>/dev/null\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
+  write_file(folder.path() / "main", line);
+  std::istringstream lines(output_of("bash " + (folder.path() / "main").string()));
+  Words found;
+  for (std::string word; std::getline(lines, word);) {
+    while (word.ends_with(' ')) word.pop_back();
+    if (!word.empty()) found.insert(word);
+  }
+  return found;
+}
+
+bool installed(const std::string& program) {
+  return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+// Whether the shell takes the script as well formed.
+void check_syntax(const std::string& shell) {
+  if (!installed(shell)) return skip(shell + " is not installed");
+  TemporaryFolder folder;
+  const std::string file = (folder.path() / "script").string();
+  write_file(file, completion_script(shell) + "\n");
+  CHECK(output_of(shell + " -n " + file + " 2>&1; echo $?") == "0\n");
+}
+
+}  // namespace
+
+TEST_CASE("bash offers commands, flags of the command, and their values") {
+  CHECK(offered({"towers", "dev"}) == Words{"devices"});
+  CHECK(offered({"towers", "eval", "--run_o"}) == Words{"--run_once"});
+  CHECK(offered({"towers", "--max_st"}) == Words{"--max_steps="});
+  CHECK(offered({"towers", "--nodown"}) == Words{"--nodownload"});
+  CHECK(offered({"towers", "eval", "--max_st"}).empty());
+  CHECK(offered({"towers", "--decay_by", "="}) == Words{"steps", "examples"});
+  CHECK(offered({"towers", "--decay_by", "=", "ex"}) == Words{"examples"});
+  CHECK(offered({"towers", "--decay_by", "ex"}) == Words{"examples"});
+  CHECK(offered({"towers", "--train_dir", "=", ""}) == Words{"runs"});
+  CHECK(offered({"towers", "import", "scr"}) == Words{"script"});
+  const Words train = offered({"towers", "--"});
+  for (const Flag& flag : flags()) {
+    const bool mine = std::any_of(flags().begin(), flags().end(), [&](const Flag& row) {
+      return row.name == flag.name && (row.used & train_bit) != 0;
+    });
+    const auto spelled = [&](const std::string& no, const std::string& end) {
+      return train.count("--" + no + flag.name + end);
+    };
+    INFO(flag.name);
+    CHECK(spelled("", "") + spelled("no", "") + spelled("", "=") == (mine ? 1 : 0));
+  }
+}
+
+TEST_CASE("zsh takes its script") {
+  check_syntax("zsh");
+}
+TEST_CASE("fish takes its script") {
+  check_syntax("fish");
+}
+
+TEST_CASE("there is a script for three shells") {
+  CHECK_THROWS_AS(completion_script("tcsh"), towers::UsageError);
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const std::string script = completion_script(shell);
+    for (const Flag& flag : flags()) CHECK(script.find(flag.name) != std::string::npos);
+    CHECK_FALSE(script.ends_with('\n'));
+  }
+}
+
+TEST_CASE("the manual page has every command and flag, and only macros that man knows") {
+  const std::string page = man_page();
+  for (const Flag& flag : flags()) CHECK(page.find(flag.name + "\\fR") != std::string::npos);
+  for (const CommandRow& command : commands())
+    CHECK(page.find("\\fBtowers " + command.usage.substr(0, 4)) != std::string::npos);
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    CHECK_FALSE(line.empty());
+    if (line.starts_with('.'))
+      CHECK(Words{".TH", ".SH", ".SS", ".TP", ".B", ".RS", ".RE", ".nf", ".fi"}.count(
+                line.substr(0, line.find(' '))) == 1);
+    CHECK_FALSE(line.starts_with('\''));
+  }
+}
