@@ -7,8 +7,8 @@ include(CudaSearch)
 
 set(TOWERS_CUDA AUTO CACHE STRING "Build the CUDA module: AUTO (where all it needs is found), ON or OFF")
 set_property(CACHE TOWERS_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(TOWERS_CUDA_ARCHITECTURES "" CACHE STRING
-    "Compute capabilities to compile for, as 80;90, or native; empty: 7.5 to the newest")
+set(TOWERS_CUDA_ARCHITECTURES "$ENV{CUDAARCHS}" CACHE STRING
+    "Compute capabilities to compile for, as 80;90, or native; empty: 7.5 to the newest. CUDAARCHS in the environment presets it")
 set(TOWERS_NVCC_FLAGS "" CACHE STRING "More flags for nvcc, for example -Xptxas=-v")
 
 # Whether nvcc and the C++ compiler work together; sets cuda_not_built where they do not.
