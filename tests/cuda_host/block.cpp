@@ -242,9 +242,11 @@ const std::uint64_t* Block::exchange(unsigned mask, std::uint64_t word) {
   return exchange->words[generation % 2].data();
 }
 
-// Its fiber and those that wait are lost: what is on their stacks cannot be unwound from here.
+// Its fiber and those that wait are lost: what is on their stacks cannot be unwound from here, so
+// nothing that owns memory may be left there.
 void Block::abandon(std::string reason) {
-  fault_ = std::move(reason);
+  fault_ = reason;
+  std::string().swap(reason);
   for (;;) fiber_->suspend();
 }
 

@@ -30,7 +30,7 @@ TEST_CASE("device memory comes zeroed, aligned and goes") {
   const Devices devices;
   DeviceMemory memory(0);
   Stream stream(0);
-  for (const std::size_t count : {1, 63, 64, 1025, 5000}) {
+  for (const std::size_t count : {1u, 63u, 64u, 1025u, 5000u}) {
     const std::span<int> values = memory.allocate<int>(count);
     CHECK(reinterpret_cast<std::uintptr_t>(values.data()) % 256 == 0);
     CHECK(read(stream, values.data(), count) == std::vector<int>(count));
