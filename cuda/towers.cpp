@@ -50,12 +50,11 @@ CudaTowers::CudaTowers(const Net& net, const CompileOptions& options, bool allow
   for (Losses& losses : report_.towers) losses.weight_losses.resize(decayed);
 }
 
-// Work that is under way reads the ranks' memory.
+// NCCL's communicator must not go while a sum is under way. Memory waits by itself.
 CudaTowers::~CudaTowers() {
   for (const auto& rank : ranks_) {
     try {
       rank->reduction().synchronize();
-      rank->compute().synchronize();
     } catch (const Error&) {
       // A device that failed has been reported by the call that met it.
     }

@@ -162,6 +162,21 @@ TEST_CASE("what was written to towers and inference may be overwritten at once")
   }
 }
 
+TEST_CASE("towers may go while their step is under way") {
+  const std::vector<Problem> problems = problems_of(net_of_two_buckets());
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    cuda_host::start({.devices = 2, .seed = seed});
+    {
+      const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+      const HostBatches batches(*backend, problems[0], kTowers);
+      const std::unique_ptr<Towers> towers = compile({}, *backend, problems[0], 1, kTowers);
+      run_step(*towers, batches.get());
+    }
+    for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+  }
+}
+
 TEST_CASE("without a device there is no backend") {
   cuda_host::start({.devices = 0});
   CHECK_THROWS_AS(cuda::make_cuda_backend({}), Error);
