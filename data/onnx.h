@@ -15,8 +15,8 @@ struct OnnxOptions {
   // standardized. true: it is uint8 [batch, 32, 32, 3], RGB from 0 to 255; the model crops the
   // center and standardizes it (for nets whose input is 24 x 24 x 3 alone).
   bool preprocessing = false;
-  std::string version;                          // of the program
-  std::map<std::string, std::string> metadata;  // texts that travel with the model
+  std::string version{};                          // of the program
+  std::map<std::string, std::string> metadata{};  // texts that travel with the model
 };
 
 // The bytes of the model file: operator set 17, IR version 8. Outputs "logits" and "probabilities",
