@@ -80,7 +80,10 @@ class Stepper {
     // until arithmetic is of another kind.
     towers_->apply_gradients(1e-3f, 0.9999f);
   }
-  void finish() { towers_->report(); }
+  void finish() {
+    if (towers_->report().non_finite)
+      throw Error("the steps measured diverged: values are not finite any more");
+  }
 
  private:
   std::unique_ptr<Towers> towers_;

@@ -1,9 +1,8 @@
 // `towers devices`: what there is to train on.
 
-#include <nlohmann/json.hpp>
-
 #include "app/backend_choice.h"
 #include "app/commands.h"
+#include "app/json_text.h"
 #include "cli/console.h"
 #include "core/error.h"
 #include "cuda/visible_devices.h"
@@ -34,11 +33,11 @@ std::string join_names(const std::vector<Device>& devices) {
   return names.empty() ? "none" : names;
 }
 
-nlohmann::ordered_json to_json(const Device& d) {
-  nlohmann::ordered_json json = {{"name", short_name(d)},
-                                 {"device", full_name(d)},
-                                 {"index", d.index},
-                                 {"description", d.description}};
+Json to_json(const Device& d) {
+  Json json = {{"name", short_name(d)},
+               {"device", full_name(d)},
+               {"index", d.index},
+               {"description", d.description}};
   if (d.kind == DeviceKind::cpu) {
     json["threads"] = d.threads;
   } else {
@@ -51,12 +50,11 @@ nlohmann::ordered_json to_json(const Device& d) {
   return json;
 }
 
-nlohmann::ordered_json to_json(const Listing& listing, const cuda::Surroundings& surroundings) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+Json to_json(const Listing& listing, const cuda::Surroundings& surroundings) {
+  Json list = Json::array();
   for (const Device& d : listing.cpus) list.push_back(to_json(d));
   for (const Device& d : listing.gpus) list.push_back(to_json(d));
-  nlohmann::ordered_json json = {
-      {"devices", list}, {"cuda_visible_devices", nullptr}, {"why_no_gpus", nullptr}};
+  Json json = {{"devices", list}, {"cuda_visible_devices", nullptr}, {"why_no_gpus", nullptr}};
   if (surroundings.visible_devices) json["cuda_visible_devices"] = *surroundings.visible_devices;
   if (!listing.why_no_gpus.empty()) json["why_no_gpus"] = listing.why_no_gpus;
   return json;
@@ -85,7 +83,7 @@ int run_devices(const cli::DevicesOptions& options) {
   const cuda::Surroundings surroundings = cuda::look_around();
   const Listing listing = list_devices(options, surroundings);
   if (options.json) {
-    cli::print_line(to_json(listing, surroundings).dump());
+    print(to_json(listing, surroundings));
     return 0;
   }
   std::vector<Device> all = listing.cpus;

@@ -47,7 +47,8 @@ data::Metadata metadata_of(const std::filesystem::path& prefix, std::int64_t ste
     classes += (classes.empty() ? "" : ",") + std::string(name);
   metadata[kMetadataClasses] = classes;
   const RunState state = read_run_state(prefix.parent_path());
-  if (!state.flagfile.empty()) metadata[kMetadataFlags] = state.flagfile;
+  const std::string flags = portable_flags(state.flagfile);
+  if (!flags.empty()) metadata[kMetadataFlags] = flags;
   const auto position = state.position.find(prefix.filename().string());
   if (position != state.position.end())
     metadata[kMetadataPosition] = std::to_string(position->second);

@@ -9,6 +9,7 @@
 #include "app/exchange_metadata.h"
 #include "app/run_state.h"
 #include "cli/console.h"
+#include "cli/parse.h"
 #include "core/error.h"
 #include "core/models/cifar10.h"
 #include "data/checkpoint.h"
@@ -61,7 +62,8 @@ void write_run_state(const data::SafetensorsReader& reader, const std::filesyste
   const auto flags = reader.metadata().find(kMetadataFlags);
   if (flags == reader.metadata().end()) return;
   RunState state;
-  state.flagfile = flags->second;
+  state.flagfile = cli::with_flag(portable_flags(flags->second), "train_dir",
+                                  std::filesystem::absolute(folder).string());
   if (const auto position = number_in(reader, kMetadataPosition))
     state.position[checkpoint] = *position;
   data::write_file_atomically(folder / "flags.txt", to_text(state));

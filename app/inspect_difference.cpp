@@ -54,7 +54,8 @@ Difference compare(const TensorFile& a, const TensorFile& b, const std::string& 
   if (in_a->type == data::DataType::other || in_b->type == data::DataType::other)
     return {.name = name, .what = "of a type that is not read"};
   Difference difference = compare_values(a, b, *in_a, *in_b);
-  if (difference.what.empty() && in_a->type_name != in_b->type_name)
+  // Not by name: safetensors' F32 is a checkpoint's float32.
+  if (difference.what.empty() && in_a->type != in_b->type)
     difference.what = "type " + in_a->type_name + " and " + in_b->type_name;
   return difference;
 }

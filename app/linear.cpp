@@ -3,6 +3,7 @@
 //   $ towers linear --learning_rate=0.001
 //   step: 1000, weight: 1.807215, biase: 8.655127, loss: 2.213466
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -60,16 +61,21 @@ void train_line(const cli::LinearOptions& options, cluster::VariableStore& varia
                 std::uint64_t seed, LineCheckpoints* checkpoints) {
   Line line{};
   std::optional<float> loss;
+  const auto check = [&](bool finite, std::int64_t at) {
+    if (!finite)
+      throw Error("Model diverged with loss = NaN: step " + std::to_string(at) +
+                  "; start from an earlier checkpoint, or anew, at a lower --learning_rate");
+  };
   std::optional<std::int64_t> step = variables.pull(line), last = step;
   for (std::uint64_t index = step ? static_cast<std::uint64_t>(*step) : 0;
        step && *step < options.max_steps; ++index) {
     const LineGradient example = line_gradient(line, line_example(seed, worker, index));
-    if (!std::isfinite(example.loss))
-      throw Error("Model diverged with loss = NaN: step " + std::to_string(*step) +
-                  "; start from an earlier checkpoint, or anew, at a lower --learning_rate");
+    check(std::isfinite(example.loss), *step);
     loss = example.loss;
     step = variables.push(example.gradient, static_cast<float>(options.learning_rate), line);
     if (!step) break;
+    // Before it may be saved.
+    check(std::all_of(line.begin(), line.end(), [](float v) { return std::isfinite(v); }), *step);
     last = step;
     if (*step % options.steps_to_validate == 0) cli::print_line(line_text(*step, line, *loss));
     if (checkpoints != nullptr && checkpoints->due()) checkpoints->save(*step, line, loss);

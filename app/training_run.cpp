@@ -43,9 +43,11 @@ std::string stored_flags(std::string flagfile, const cli::TrainOptions& options,
   };
   for (const auto& [name, value] :
        {std::pair{"train_dir", absolute(options.train_dir)},
-        std::pair{"data_dir", absolute(options.data_dir)}, std::pair{"seed", std::to_string(seed)},
-        std::pair{"overwrite", std::string("false")}, std::pair{"resume", std::string("false")},
-        std::pair{"init_from", std::string()}})
+        std::pair{"data_dir", absolute(options.data_dir)},
+        std::pair{"metrics_log",
+                  options.metrics_log.empty() ? std::string() : absolute(options.metrics_log)},
+        std::pair{"seed", std::to_string(seed)}, std::pair{"overwrite", std::string("false")},
+        std::pair{"resume", std::string("false")}, std::pair{"init_from", std::string()}})
     flagfile = cli::with_flag(flagfile, name, value);
   return flagfile;
 }
@@ -192,7 +194,7 @@ void TrainingRun::say_changed_flags() const {
   for (const char* name :
        {"batch_size", "num_gpus", "seed", "dataset", "precision", "learning_rate",
         "learning_rate_decay", "epochs_per_decay", "moving_average_decay", "weight_decay",
-        "decay_by", "convolution", "allow_tf32"}) {
+        "decay_by", "convolution", "allow_tf32", "simd", "deterministic"}) {
     const auto before = state_.flag(name), after = now.flag(name);
     if (before && after && *before != *after)
       changed += std::string(changed.empty() ? "" : ", ") + "--" + name + "=" + *after + " (was " +

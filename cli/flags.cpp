@@ -166,7 +166,7 @@ std::vector<Flag> cluster_flags() {
   using O = ClusterOptions;
   const auto group = Group::cluster;
   const unsigned commands = linear_bit;
-  const RealRange positive{.lowest = 0, .lowest_allowed = false};
+  const RealRange patience{.lowest = 0, .highest = 86400, .lowest_allowed = false};
   return {
       only("ps_hosts", group, commands,
            text(&O::ps_hosts, "LIST", "addresses host:port with commas between", anything),
@@ -183,9 +183,9 @@ std::vector<Flag> cluster_flags() {
       only("replicas_to_aggregate", group, commands,
            with_default_text(whole(&O::replicas_to_aggregate, 1, 65536), "all workers"),
            "gradients per synchronous update; fewer leave backup workers"),
-      only("worker_timeout", group, commands, real(&O::worker_timeout, positive),
+      only("worker_timeout", group, commands, real(&O::worker_timeout, patience),
            "seconds of silence after which a worker is lost"),
-      only("cluster_timeout", group, commands, real(&O::cluster_timeout, positive),
+      only("cluster_timeout", group, commands, real(&O::cluster_timeout, patience),
            "seconds to wait for a task that is missing"),
       only("ps_keep_serving", group, commands, boolean(&O::ps_keep_serving),
            "servers stay after the last worker's goodbye"),
@@ -251,7 +251,8 @@ std::vector<Flag> device_flags() {
              text(&O::simd, "TARGET", "auto or the name of a vector target", not_empty),
              "vector instructions of the CPU, by name"),
       only("convolution", group, train_bit, choice(&TrainOptions::convolution, convolutions),
-           "on the CPU, of 5 x 5 kernels; auto takes the fastest, other kernels are direct"),
+           "of 5 x 5 kernels; auto takes the fastest, other kernels are direct; GPUs: auto or "
+           "direct"),
       only("deterministic", group, train_bit, boolean(&TrainOptions::deterministic),
            "equal bytes from GPUs too; the CPU's always are"),
   };

@@ -99,9 +99,11 @@ class NcclAllReduce final : public AllReduce {
   template <class Call>
   void for_each_rank(const Call& call) {
     nccl_.check(nccl_.group_start(), "a group could not be started");
-    for (std::size_t r = 0; r < communicators_.size(); ++r)
-      nccl_.check(call(r), "gradients could not be exchanged");
-    nccl_.check(nccl_.group_end(), "gradients could not be exchanged");
+    ncclResult_t result = ncclSuccess;
+    for (std::size_t r = 0; r < communicators_.size() && result == ncclSuccess; ++r)
+      result = call(r);
+    const ncclResult_t end = nccl_.group_end();  // an open group would swallow all later calls
+    nccl_.check(result != ncclSuccess ? result : end, "gradients could not be exchanged");
   }
 
   const Nccl& nccl_;

@@ -42,15 +42,12 @@ class Convolution2d final : public Conv2d {
     return bytes;
   }
 
-  void prepare(Stream& stream, const float* weights) override {
+  void forward(Stream& stream, const float* x, const float* weights, const float* b, float* y,
+               void* workspace) override {
     const WindowShape& s = s_.shape;
     if (!filter_.empty())
       hwio_to_krsc(stream, s.size, s.input.channels, s.output.channels, weights, filter_.data());
-  }
-
-  void forward(Stream& stream, const float* x, const float* weights, const float* b, float* y,
-               void* workspace) override {
-    if (!forward_) return direct_convolution(stream, s_.shape, x, weights, b, s_.relu, y);
+    if (!forward_) return direct_convolution(stream, s, x, weights, b, s_.relu, y);
     if (fused_) {
       forward_->run(stream, {{input, x}, {filter, filter_.data()}, {biases, b}, {output, y}},
                     workspace);

@@ -28,9 +28,8 @@ class Conv2d {
   virtual std::string engine() const = 0;  // "cuDNN", "direct", for logs and tests
   // Bytes of scratch memory, aligned to 256, that forward and the gradients may use.
   virtual std::size_t workspace() const = 0;
-  // Once per step, before the towers: weights are as they will be for the whole step.
-  virtual void prepare(Stream& stream, const float* weights) = 0;
-  // output = convolution(input) + biases, then relu as set.
+  // output = convolution(input) + biases, then relu as set. The input gradient of the same step
+  // reads what this keeps of the weights.
   virtual void forward(Stream& stream, const float* input, const float* weights,
                        const float* biases, float* output, void* workspace) = 0;
   virtual void input_gradient(Stream& stream, const float* d_output, const float* weights,

@@ -159,6 +159,7 @@ class TimedGraph final : public CudnnGraph {
 
   void run(Stream& stream, std::initializer_list<std::pair<ConvolutionTensor, const void*>> tensors,
            void* workspace) override {
+    const DeviceGuard guard(stream.device());  // a handle is good on its own device alone
     Tensors map;
     for (const auto& [tensor, data] : tensors) map[id_of(tensor)] = const_cast<void*>(data);
     fe::error_t status = graph_.execute_plan_at_index(handle_of(stream), map, workspace, engine_);

@@ -13,7 +13,8 @@ CudaInference::CudaInference(const Net& net, int batch_size, int device, bool al
       memory_(device),
       variables_(memory_.allocate<float>(layout_.size())),
       images_(memory_.allocate<float>(static_cast<std::size_t>(batch_size) * image_size_)),
-      plan_(net, layout_, {.batch_size = batch_size, .allow_tf32 = allow_tf32},
+      plan_(net, layout_,
+            {.batch_size = batch_size, .allow_tf32 = allow_tf32, .deterministic = true},
             {.variables = variables_.data()}, stream_) {}
 
 void CudaInference::write_variables(std::span<const float> variables) {

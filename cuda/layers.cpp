@@ -39,7 +39,6 @@ class ConvolutionLayer final : public LayerPlan {
       need(*s_.workspace, column_sums_scratch(rows_of(s_), s_.output.channels) * sizeof(float));
   }
 
-  void prepare(Stream& stream) override { conv_->prepare(stream, s_.weights); }
   void forward(Stream& stream, const float* input) override {
     conv_->forward(stream, input, s_.weights, s_.biases, s_.output_values, s_.workspace->data);
   }

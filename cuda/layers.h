@@ -39,7 +39,6 @@ struct LayerSetting {
 class LayerPlan {
  public:
   virtual ~LayerPlan() = default;
-  virtual void prepare(Stream&) {}  // once the variables of a step stand
   virtual void forward(Stream& stream, const float* input) = 0;
   virtual void weight_gradient(Stream&, const float* /*input*/) {}
   virtual void input_gradient(Stream& stream, const float* input) = 0;

@@ -65,6 +65,10 @@ class Product {
     set(CUBLASLT_MATMUL_DESC_TRANSB, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
     has_biases_ = epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+    // An address of the right alignment, for the choice alone.
+    if (has_biases_)
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+          reinterpret_cast<const float*>(std::uintptr_t{kAlignment}));
     make_layout(a_, a.rows, a.columns);
     make_layout(b_, b.rows, b.columns);
     make_layout(d_, rows, columns);

@@ -9,8 +9,7 @@
 namespace towers::cuda {
 
 struct BackendOptions {
-  bool allow_tf32 = false;        // fp32 products may round their inputs to TF32
-  const char* engine_cache = "";  // file that keeps measured engine choices; "" keeps none
+  bool allow_tf32 = false;  // fp32 products may round their inputs to TF32
 };
 
 // What the module exports, as "towers_cuda_backend". `stamp` is the caller's kModuleStamp (see

@@ -44,7 +44,7 @@ Plan::Plan(const Net& net, const VariableLayout& layout, const PlanOptions& opti
   workspace_.data = device_.allocate<std::byte>(workspace_.bytes).data();
   if (training) {
     losses_ = device_.allocate<float>(batch).data();
-    plan_backward(layout);
+    plan_backward(layout, options.buckets);
   }
 }
 
@@ -75,7 +75,7 @@ LayerSetting Plan::layer_setting(std::size_t l, const VariableLayout& layout,
   return setting;
 }
 
-void Plan::plan_backward(const VariableLayout& layout) {
+void Plan::plan_backward(const VariableLayout& layout, bool buckets) {
   std::size_t end = layout.size();
   parts_.emplace_back();
   for (std::size_t l = layers_.size(); l-- > 0;) {
@@ -84,7 +84,7 @@ void Plan::plan_backward(const VariableLayout& layout) {
     for (const Variable& v : layout.variables())
       if (v.layer == l) begin = std::min(begin, v.offset);
     if (begin < end) parts_.back().push_back({l, Work::weight_gradient});
-    if (l > lowest_ && end - begin >= kBucketValues) {
+    if (buckets && l > lowest_ && end - begin >= kBucketValues) {
       buckets_.push_back({begin, end});
       parts_.emplace_back();
       end = begin;
@@ -96,9 +96,7 @@ void Plan::plan_backward(const VariableLayout& layout) {
 
 void Plan::forward(Stream& stream, const float* images) {
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    if (layers_[l] == nullptr) continue;
-    layers_[l]->prepare(stream);
-    layers_[l]->forward(stream, input_of(l, images));
+    if (layers_[l] != nullptr) layers_[l]->forward(stream, input_of(l, images));
   }
 }
 

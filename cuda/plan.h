@@ -24,6 +24,7 @@ struct PlanMemory {
 struct PlanOptions {
   int batch_size = 0;
   bool allow_tf32 = false, deterministic = false, direct = false;
+  bool buckets = false;  // cut the backward pass where a bucket of gradients is complete
 };
 
 // A part of the gradients that is complete at once: values [begin, end) of the flat buffer.
@@ -40,8 +41,8 @@ class Plan {
   // images: [batch_size][input], device memory, as for the other calls of the same step.
   // Writes logits().
   void forward(Stream& stream, const float* images);
-  // The backward pass, cut where a bucket of gradients is complete: parts 0, 1, ... in order, after
-  // forward. labels: [batch_size], device memory.
+  // The backward pass, in one part for each bucket: parts 0, 1, ... in order, after forward.
+  // labels: [batch_size], device memory.
   void backward(Stream& stream, const float* images, const std::int32_t* labels, std::size_t part);
   const std::vector<Bucket>& buckets() const { return buckets_; }  // one for each part
 
@@ -59,7 +60,7 @@ class Plan {
 
   LayerSetting layer_setting(std::size_t layer, const VariableLayout& layout,
                              const PlanOptions& options, Stream& stream);
-  void plan_backward(const VariableLayout& layout);
+  void plan_backward(const VariableLayout& layout, bool buckets);
   const float* input_of(std::size_t layer, const float* images) const {
     return layer == 0 ? images : values_[layer - 1];
   }

@@ -57,6 +57,7 @@ void Rank::enqueue_part(const Slot& slot, std::size_t part) {
 }
 
 void Rank::capture() {
+  const DeviceGuard guard(options_.device);
   // Once for real, on zeros: libraries may load code at the first call, which capturing forbids.
   for (std::size_t part = 0; part < buckets().size(); ++part) enqueue_part(slots_[0], part);
   compute_.synchronize();
@@ -81,7 +82,7 @@ void Rank::compute_gradients(std::size_t index, const Batch& batch, std::int64_t
   copy_in(slot, batch);
   for (std::size_t part = 0; part < slot.parts.size(); ++part) {
     slot.parts[part].launch(compute_);
-    if (alone()) bucket_ready_[part]->record(compute_);
+    if (alone() && options_.ranks > 1) bucket_ready_[part]->record(compute_);
   }
   slot.consumed.record(compute_);
   if (alone()) return;

@@ -144,9 +144,6 @@ void copy_to_host(Stream& stream, void* host, const void* device, std::size_t by
 void copy_on_device(Stream& stream, void* to, const void* from, std::size_t bytes) {
   TOWERS_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream.get()));
 }
-void fill_zero(Stream& stream, void* device, std::size_t bytes) {
-  TOWERS_CUDA(cudaMemsetAsync(device, 0, bytes, stream.get()));
-}
 
 Graph Graph::capture(Stream& stream, const std::function<void()>& enqueue) {
   const DeviceGuard guard(stream.device());

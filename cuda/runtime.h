@@ -1,6 +1,7 @@
 #pragma once
-// Owners for the CUDA runtime's handles, one stream one owner. Everything that the module calls of
-// the runtime library goes through this file, launch.h and their .cpp, except for the types.
+// Owners for the CUDA runtime's handles, one stream one owner. What the module
+// calls of the runtime library goes through this file and launch.h, but for listing devices and the
+// stopwatch of cudnn_graph.cpp.
 
 #include <cuda_runtime.h>
 
@@ -94,11 +95,10 @@ class DeviceMemory {
 // copies when it goes: they have to be done.
 std::shared_ptr<void> allocate_pinned(std::size_t bytes);
 
-// Copies that are enqueued; host memory has to be pinned.
+// Copies that are enqueued. From or to host memory that is not pinned the call itself may wait.
 void copy_to_device(Stream& stream, void* device, const void* host, std::size_t bytes);
 void copy_to_host(Stream& stream, void* host, const void* device, std::size_t bytes);
 void copy_on_device(Stream& stream, void* to, const void* from, std::size_t bytes);
-void fill_zero(Stream& stream, void* device, std::size_t bytes);
 
 template <class T>
 void copy_to_device(Stream& stream, std::span<T> device, std::span<const T> host) {

@@ -33,6 +33,8 @@ CudaTowers::CudaTowers(const Net& net, const CompileOptions& options, bool allow
     rank.ranks = static_cast<int>(devices.size());
     rank.all_towers = tower_count_;
     if (in_order) rank.kept_towers = static_cast<int>(most);
+    // One tower's gradients cross the GPUs while the rest of its backward pass runs.
+    rank.plan.buckets = devices.size() > 1 && most == 1 && !in_order;
     if (rank.towers.back() == tower_count_ - 1) last_rank_ = ranks_.size();
     ranks_.push_back(std::make_unique<Rank>(net, layout_, pieces_, rank));
   }

@@ -106,17 +106,13 @@ class StandInConvolution final : public Conv2d {
   std::string engine() const override { return s_.direct ? "direct" : "cuDNN"; }
   std::size_t workspace() const override { return s_.direct ? 0 : 4 * n_.filter; }
 
-  // Keeps the weights in a layout of its own, as cuDNN's wrapper does.
-  void prepare(Stream& stream, const float* weights) override {
-    if (s_.direct) return;
-    enqueue_operation(
-        stream, "prepare", {floats(weights, n_.filter)}, {},
-        [n = n_, to = filter_.data(), weights] { std::copy_n(weights, n.filter, to); });
-  }
-
   void forward(Stream& stream, const float* x, const float* weights, const float* biases, float* y,
                void* workspace) override {
     if (s_.direct) return direct_convolution(stream, s_.shape, x, weights, biases, s_.relu, y);
+    // Keeps the weights in a layout of its own, as cuDNN's wrapper does.
+    enqueue_operation(
+        stream, "filter", {floats(weights, n_.filter)}, {},
+        [n = n_, to = filter_.data(), weights] { std::copy_n(weights, n.filter, to); });
     enqueue_operation(stream, "convolution", {input(x), output(y), floats(biases, n_.outputs)},
                       {workspace, this->workspace()},
                       [s = s_.shape, n = n_, relu = s_.relu, w = filter_.data(), x, biases, y] {

@@ -1,0 +1,30 @@
+#include "app/exchange_metadata.h"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <string_view>
+
+namespace towers::app {
+namespace {
+
+constexpr std::array kOfThisMachine{"train_dir", "data_dir",  "data_url",   "data_sha256",
+                                    "flagfile",  "init_from", "metrics_log"};
+
+bool is_portable(std::string_view line) {
+  if (!line.starts_with("--")) return false;
+  const std::string_view name = line.substr(2, line.find_first_of("= ") - 2);
+  return std::find(kOfThisMachine.begin(), kOfThisMachine.end(), name) == kOfThisMachine.end();
+}
+
+}  // namespace
+
+std::string portable_flags(const std::string& flagfile) {
+  std::istringstream lines(flagfile);
+  std::string portable;
+  for (std::string line; std::getline(lines, line);)
+    if (is_portable(line)) portable += line + "\n";
+  return portable;
+}
+
+}  // namespace towers::app
