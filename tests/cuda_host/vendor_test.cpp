@@ -117,25 +117,26 @@ TEST_CASE("operations check their tensors and spoil their workspace") {
                     "dense layer (stand-in): made without an input gradient");
 }
 
-TEST_CASE("a convolution uses the weights of its last prepare") {
+TEST_CASE("a convolution's input gradient uses the weights of its last forward pass") {
   const Devices devices;
   DeviceMemory memory(0);
   Stream stream(0);
-  const auto conv = cuda::make_conv2d(
-      {.shape = {.batch = 1, .input = {1, 2, 1}, .output = {1, 2, 1}, .size = 1}, .relu = false},
-      memory, stream);
+  const auto conv =
+      cuda::make_conv2d({.shape = {.batch = 1, .input = {1, 2, 1}, .output = {1, 2, 1}, .size = 1},
+                         .relu = false,
+                         .training = true,
+                         .wants_input_gradient = true},
+                        memory, stream);
   float* const values = memory.allocate<float>(64).data();
   void* const workspace = memory.allocate<std::byte>(conv->workspace()).data();
   float *const x = values, *const w = values + 16, *const b = values + 32, *const y = values + 48;
   write(stream, x, {3, 5});
   write(stream, w, {2});
-  conv->prepare(stream, w);
-  write(stream, w, {7});
   conv->forward(stream, x, w, b, y, workspace);
   CHECK(read(stream, y, 2) == std::vector<float>{6, 10});
-  conv->prepare(stream, w);
-  conv->forward(stream, x, w, b, y, workspace);
-  CHECK(read(stream, y, 2) == std::vector<float>{21, 35});
+  write(stream, w, {7});
+  conv->input_gradient(stream, y, w, x, workspace);
+  CHECK(read(stream, x, 2) == std::vector<float>{12, 20});
 }
 
 }  // namespace
