@@ -82,6 +82,9 @@ void export_onnx(const data::CheckpointReader& reader, const Net& net, const Var
 }  // namespace
 
 int run_export(const cli::ExportOptions& options) {
+  const std::filesystem::path output = std::filesystem::path(options.output).filename();
+  if (output.extension() == ".index" || output.string().find(".data-") != std::string::npos)
+    throw UsageError("--output=" + options.output + " names a file of a checkpoint; give another");
   const std::string format = checked_format(options);
   const Net net = cifar10_net();
   const VariableLayout layout(net);

@@ -1,8 +1,10 @@
 // `towers import`: a checkpoint made of a safetensors file.
 
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "app/commands.h"
@@ -34,6 +36,15 @@ std::optional<std::uint64_t> number_in(const data::SafetensorsReader& reader, co
   return number;
 }
 
+// Of files that others wrote: a tensor of one whole number.
+std::uint64_t step_in_tensor(const data::SafetensorsReader& reader) {
+  float step = 0;
+  reader.read("global_step", std::span(&step, 1));
+  if (!(step >= 0 && step <= 9e15f) || step != std::floor(step))
+    throw Error(reader.source() + ": its global_step is no number of steps");
+  return static_cast<std::uint64_t>(step);
+}
+
 struct Model {
   std::vector<float> variables, averages;
   std::uint64_t step = 0;
@@ -50,6 +61,8 @@ Model read_model(const data::SafetensorsReader& reader, const VariableLayout& la
   }
   if (const auto step = number_in(reader, kMetadataStep))
     model.step = *step;
+  else if (reader.contains("global_step"))
+    model.step = step_in_tensor(reader);
   else
     cli::log_warning(reader.source() + " tells no global_step; it is taken as 0");
   return model;

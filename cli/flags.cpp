@@ -81,8 +81,8 @@ Flag but_for_bench(Flag flag) {
   return flag;
 }
 
-const std::vector<std::string> precisions{"fp32", "bf16", "fp16", "fp64"};
-const std::vector<std::string> convolutions{"auto", "winograd4", "winograd2", "direct"};
+const std::vector<std::string> kPrecisions{"fp32", "bf16", "fp16", "fp64"};
+const std::vector<std::string> kConvolutions{"auto", "winograd4", "winograd2", "direct"};
 
 std::vector<Flag> data_flags() {
   using O = CommonOptions;
@@ -236,8 +236,8 @@ std::vector<Flag> device_flags() {
              "let towers share a device where there are too few; off: an error"),
       common("log_device_placement", group, both, boolean(&O::log_device_placement),
              "print each layer and its device once"),
-      but_for_bench(
-          common("precision", group, both, choice(&O::precision, precisions), "of the arithmetic")),
+      but_for_bench(common("precision", group, both, choice(&O::precision, kPrecisions),
+                           "of the arithmetic")),
       but_for_bench(common("use_fp16", group, both, without_line(boolean(&O::use_fp16)),
                            "the same as --precision=fp16")),
       common("allow_tf32", group, running, boolean(&O::allow_tf32),
@@ -250,7 +250,7 @@ std::vector<Flag> device_flags() {
       common("simd", group, running | devices_bit,
              text(&O::simd, "TARGET", "auto or the name of a vector target", not_empty),
              "vector instructions of the CPU, by name"),
-      only("convolution", group, train_bit, choice(&TrainOptions::convolution, convolutions),
+      only("convolution", group, train_bit, choice(&TrainOptions::convolution, kConvolutions),
            "of 5 x 5 kernels; auto takes the fastest, other kernels are direct; GPUs: auto or "
            "direct"),
       only("deterministic", group, train_bit, boolean(&TrainOptions::deterministic),
@@ -314,8 +314,8 @@ std::vector<Flag> bench_flags() {
   return {
       axis("batch_size", whole_list(&O::batch_sizes, 1, 65536), "examples per step in each tower"),
       axis("num_gpus", whole_list(&O::tower_counts, 1, 1024), "numbers of towers"),
-      axis("precision", choice_list(&O::precisions, precisions), "of the arithmetic"),
-      axis("convolution", choice_list(&O::convolutions, convolutions), "on the CPU"),
+      axis("precision", choice_list(&O::precisions, kPrecisions), "of the arithmetic"),
+      axis("convolution", choice_list(&O::convolutions, kConvolutions), "on the CPU"),
       axis("compute_threads", whole_list(&O::thread_counts, 0, 4096),
            "of all CPU devices; 0: as many as allowed"),
       axis("input_threads", whole_list(&O::input_thread_counts, 0, 1024),

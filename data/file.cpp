@@ -45,6 +45,20 @@ int sync(const FileDescriptor& file) {
   return 0;
 }
 
+// Where the file is to appear: at the end of a link, which stays. Renaming would put a plain file
+// in a device's or a pipe's place.
+std::filesystem::path final_path(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::is_symlink(path, error)
+                                           ? std::filesystem::weakly_canonical(path, error)
+                                           : path;
+  const std::filesystem::path& found = error ? path : target;
+  if (std::filesystem::exists(found, error) && !std::filesystem::is_regular_file(found, error) &&
+      !std::filesystem::is_directory(found, error))
+    throw Error("cannot write " + path.string() + ": it is not a plain file; name another one");
+  return found;
+}
+
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   const std::filesystem::path parent = path.parent_path();
   return parent.empty() ? "." : parent;
@@ -145,7 +159,7 @@ std::string final_name_of_temporary(const std::string& name) {
 }
 
 AtomicFile::AtomicFile(const std::filesystem::path& path)
-    : path_(path), temporary_(temporary_name(path)) {
+    : path_(final_path(path)), temporary_(temporary_name(path_)) {
   // A leftover of a dead process with our pid (in a container every run has the same) goes first;
   // O_EXCL then never follows a link that someone laid.
   ::unlink(temporary_.c_str());

@@ -93,6 +93,19 @@ TEST_CASE("a second signal leaves a whole checkpoint") {
   reader.read("conv2/weights", weights);
 }
 
+TEST_CASE("a signal told twice at once is one request, and its steps are saved") {
+  TemporaryFolder folder;
+  Process run(quick_args(folder.path() / "run", 1000000, {"--checkpoint_every=1000000"}));
+  REQUIRE(run.wait_for_output("step 10,"));
+  run.signal(SIGTERM);
+  run.signal(SIGTERM);
+  const ProcessResult result = run.wait();
+  CHECK(result.exit_code == 143);
+  CHECK(contains(result.err, "resume with: "));
+  CHECK(towers::data::read_checkpoint_state(folder.path() / "run").latest.filename() !=
+        "model.ckpt-0");
+}
+
 TEST_CASE("flag --max_seconds saves and ends with exit code 0") {
   TemporaryFolder folder;
   const ProcessResult run = quick_run(folder.path() / "run", 1000000, {"--max_seconds=0.3"});

@@ -1,6 +1,7 @@
 // Every write, sync and rename fails once, or is the process's last: nothing half stays under a
 // final name, and what was good before stays good.
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -249,6 +250,22 @@ TEST_CASE("An error of the event file's own thread comes out of the next call") 
   while (message.empty()) message = test::error_of([&] { writer.add_session_start(2); });
   CHECK(test::call_failed());
   CHECK(test::contains(message, "Input/output error"));
+}
+
+TEST_CASE(
+    "A file that is written whole takes no device's or pipe's place, and stays behind its link") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path pipe = folder.path() / "pipe", file = folder.path() / "file";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(test::contains(test::error_of([&] { write_file_atomically(pipe, "text"); }),
+                       "not a plain file"));
+  CHECK(std::filesystem::is_fifo(pipe));
+
+  test::write_file(file, "old");
+  std::filesystem::create_symlink(file, folder.path() / "link");
+  write_file_atomically(folder.path() / "link", "new");
+  CHECK(std::filesystem::is_symlink(folder.path() / "link"));
+  CHECK(test::read_file(file) == "new");
 }
 
 TEST_CASE("An event file that can't be begun is not left behind") {
