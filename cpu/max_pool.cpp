@@ -110,7 +110,7 @@ struct ThreeByTwoGradient {
 
   // What the window `up` rows above and `back` columns before gives to its value at `place`.
   template <int up, int back, int place, class D>
-  HWY_INLINE hn::Vec<D> Share(D d, std::ptrdiff_t c) const {
+  HWY_INLINE hn::Vec<D> share(D d, std::ptrdiff_t c) const {
     if constexpr ((up > 0 && !above) || (back > 0 && !before)) {
       return hn::Zero(d);
     } else {
@@ -126,13 +126,13 @@ struct ThreeByTwoGradient {
   template <class D>
   HWY_INLINE void operator()(D d, std::ptrdiff_t c) const {
     float* to = d_in + c;
-    hn::StoreU(hn::Add(hn::Add(Share<1, 1, 8>(d, c), Share<1, 0, 6>(d, c)),
-                       hn::Add(Share<0, 1, 2>(d, c), Share<0, 0, 0>(d, c))),
+    hn::StoreU(hn::Add(hn::Add(share<1, 1, 8>(d, c), share<1, 0, 6>(d, c)),
+                       hn::Add(share<0, 1, 2>(d, c), share<0, 0, 0>(d, c))),
                d, to);
-    hn::StoreU(hn::Add(Share<1, 0, 7>(d, c), Share<0, 0, 1>(d, c)), d, to + in_pixel);
+    hn::StoreU(hn::Add(share<1, 0, 7>(d, c), share<0, 0, 1>(d, c)), d, to + in_pixel);
     to += in_row;
-    hn::StoreU(hn::Add(Share<0, 1, 5>(d, c), Share<0, 0, 3>(d, c)), d, to);
-    hn::StoreU(Share<0, 0, 4>(d, c), d, to + in_pixel);
+    hn::StoreU(hn::Add(share<0, 1, 5>(d, c), share<0, 0, 3>(d, c)), d, to);
+    hn::StoreU(share<0, 0, 4>(d, c), d, to + in_pixel);
   }
 };
 

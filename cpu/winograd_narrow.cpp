@@ -22,7 +22,7 @@ struct TilePair {
   HWY_ALIGN float values[n * n * kTogether * kLanes];
 
   Positions positions() { return {values, kTogether * kLanes, kLanes, kLanes, 0}; }
-  HWY_INLINE float* At(int position, int tile) {
+  HWY_INLINE float* at(int position, int tile) {
     return values + (position * kTogether + tile) * kLanes;
   }
 };
@@ -83,9 +83,9 @@ void ConvolveAs(const TileGrid& grid, const float* inputs, const float* weights,
             std::min(m, grid.height - y),
             std::min(m, grid.width - x)};
         if (c + kLanes <= grid.channels)
-          back.template Run<true>(c, kLanes);
+          back.template run<true>(c, kLanes);
         else
-          back.template Run<false>(c, grid.channels - c);
+          back.template run<false>(c, grid.channels - c);
       }
     }
     weights += n * n * channels * kLanes;
@@ -109,10 +109,10 @@ void AddGradientAs(const TileGrid& grid, const float* inputs, ConstView d_out, f
         const PixelsToPositions<MatricesOf<W>::kSpread> spread{
             d_out.at(row * m, column * m), d_out.row, d_out.pixel, positions, tile};
         if (c + kLanes <= grid.channels)
-          spread.template Run<true>(c, kLanes);
+          spread.template run<true>(c, kLanes);
         else
-          spread.template Run<false>(c, grid.channels - c);
-        bias_sum = hn::Add(bias_sum, hn::Load(d, gradient.At(n + 1, tile)));
+          spread.template run<false>(c, grid.channels - c);
+        bias_sum = hn::Add(bias_sum, hn::Load(d, gradient.at(n + 1, tile)));
       }
       const float* from = inputs + first * n * n * channels;
       if (count == kTogether)

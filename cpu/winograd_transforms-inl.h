@@ -113,12 +113,12 @@ HWY_INLINE void Multiply(const V* x, V* y) {
 
 template <int... i, class From>
 HWY_INLINE void LoadColumn(const From& from, int column, V* x, std::integer_sequence<int, i...>) {
-  ((x[i] = from.Load(i, column)), ...);
+  ((x[i] = from.load(i, column)), ...);
 }
 
 template <int... j, class To>
 HWY_INLINE void StoreRow(const To& to, int row, const V* y, std::integer_sequence<int, j...>) {
-  (to.Store(row, j, y[j]), ...);
+  (to.store(row, j, y[j]), ...);
 }
 
 // to = m * from * transposed m, for one vector of channels.
@@ -148,8 +148,8 @@ struct PositionsOfTile {
   PositionsOfTile(const Positions& p, std::ptrdiff_t tile, std::ptrdiff_t c)
       : data(p.data + tile * p.tile + c / p.panel * p.panel_stride + c % p.panel),
         position(p.position) {}
-  HWY_INLINE V Load(int i, int j) const { return hn::LoadU(D(), data + (i * n + j) * position); }
-  HWY_INLINE void Store(int i, int j, V v) const {
+  HWY_INLINE V load(int i, int j) const { return hn::LoadU(D(), data + (i * n + j) * position); }
+  HWY_INLINE void store(int i, int j, V v) const {
     hn::StoreU(v, D(), data + (i * n + j) * position);
   }
 };
@@ -160,7 +160,7 @@ template <bool whole>
 struct Lanes {
   std::ptrdiff_t count;
 
-  HWY_INLINE V Load(const float* from) const {
+  HWY_INLINE V load(const float* from) const {
     if constexpr (whole) return hn::LoadU(D(), from);
 #if HWY_TARGET == HWY_AVX3
     return hn::MaskedLoad(hn::FirstN(D(), static_cast<std::size_t>(count)), D(), from);
@@ -170,7 +170,7 @@ struct Lanes {
     return hn::Load(D(), lanes);
 #endif
   }
-  HWY_INLINE void Store(V v, float* to) const {
+  HWY_INLINE void store(V v, float* to) const {
     if constexpr (whole) {
       hn::StoreU(v, D(), to);
     } else {
@@ -188,7 +188,7 @@ struct Pixels {
   const float* data;
   std::ptrdiff_t row, pixel;
 
-  HWY_INLINE V Load(int i, int j) const { return lanes.Load(data + i * row + j * pixel); }
+  HWY_INLINE V load(int i, int j) const { return lanes.load(data + i * row + j * pixel); }
 };
 
 template <bool whole>
@@ -197,7 +197,7 @@ struct WritablePixels {
   float* data;
   std::ptrdiff_t row, pixel;
 
-  HWY_INLINE void Store(int i, int j, V v) const { lanes.Store(v, data + i * row + j * pixel); }
+  HWY_INLINE void store(int i, int j, V v) const { lanes.store(v, data + i * row + j * pixel); }
 };
 
 // Output pixels, as far as the tile lies within the image.
@@ -211,24 +211,24 @@ struct OutputPixels {
   const float* gate;
   std::ptrdiff_t gate_row, gate_pixel;
 
-  HWY_INLINE void Store(int i, int j, V v) const {
+  HWY_INLINE void store(int i, int j, V v) const {
     if (i >= rows || j >= columns) return;
     const V zero = hn::Zero(D());
     v = hn::Add(v, bias);
     // Not Max, which loses NaN on some targets.
     if constexpr (relu) v = hn::IfThenZeroElse(hn::Lt(v, zero), v);
     if constexpr (gated)
-      v = hn::IfThenZeroElse(hn::Le(lanes.Load(gate + i * gate_row + j * gate_pixel), zero), v);
-    lanes.Store(v, data + i * row + j * pixel);
+      v = hn::IfThenZeroElse(hn::Le(lanes.load(gate + i * gate_row + j * gate_pixel), zero), v);
+    lanes.store(v, data + i * row + j * pixel);
   }
 };
 
-// call.Run<whole>(c, count) for each vector of channels, of which `count` are there.
+// call.run<whole>(c, count) for each vector of channels, of which `count` are there.
 template <class Call>
 HWY_INLINE void ForChannels(std::ptrdiff_t channels, const Call& call) {
   std::ptrdiff_t c = 0;
-  for (; c + kLanes <= channels; c += kLanes) call.template Run<true>(c, kLanes);
-  if (c < channels) call.template Run<false>(c, channels - c);
+  for (; c + kLanes <= channels; c += kLanes) call.template run<true>(c, kLanes);
+  if (c < channels) call.template run<false>(c, channels - c);
 }
 
 template <const auto& m>
@@ -239,7 +239,7 @@ struct PixelsToPositions {
   std::ptrdiff_t tile;
 
   template <bool whole>
-  HWY_INLINE void Run(std::ptrdiff_t c, std::ptrdiff_t count) const {
+  HWY_INLINE void run(std::ptrdiff_t c, std::ptrdiff_t count) const {
     Transform<m>(Pixels<whole>{Lanes<whole>{count}, data + c, row, pixel},
                  PositionsOfTile<m.kRows>(out, tile, c));
   }
@@ -253,7 +253,7 @@ struct PositionsToPixels {
   std::ptrdiff_t row, pixel;
 
   template <bool whole>
-  HWY_INLINE void Run(std::ptrdiff_t c, std::ptrdiff_t count) const {
+  HWY_INLINE void run(std::ptrdiff_t c, std::ptrdiff_t count) const {
     Transform<m>(PositionsOfTile<m.kColumns>(in, tile, c),
                  WritablePixels<whole>{Lanes<whole>{count}, data + c, row, pixel});
   }
@@ -269,7 +269,7 @@ struct PositionsToOutput {
   int rows, columns;
 
   template <bool whole>
-  HWY_INLINE void Run(std::ptrdiff_t c, std::ptrdiff_t count) const {
+  HWY_INLINE void run(std::ptrdiff_t c, std::ptrdiff_t count) const {
     const V bias = finish.biases == nullptr ? hn::Zero(D()) : hn::LoadU(D(), finish.biases + c);
     Transform<m>(PositionsOfTile<m.kColumns>(in, tile, c),
                  OutputPixels<whole, relu, gated>{

@@ -15,10 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Some are empty in some builds, which is what the check finds redundant.
+// NOLINTBEGIN(readability-redundant-string-init)
 constexpr std::string_view kBuilt = TOWERS_CUDA_BUILT;
 constexpr std::string_view kNotBuilt = TOWERS_CUDA_NOT_BUILT;
 constexpr std::string_view kLibraryDirs = TOWERS_CUDA_LIBRARY_DIRS;  // with colons between
-const std::string kMajor = *TOWERS_CUDA_MAJOR == '\0' ? "13" : TOWERS_CUDA_MAJOR;
+constexpr std::string_view kBuiltMajor = TOWERS_CUDA_MAJOR;
+// NOLINTEND(readability-redundant-string-init)
+const std::string kMajor(kBuiltMajor.empty() ? std::string_view("13") : kBuiltMajor);
 
 // The driver that first took this version of CUDA (NVIDIA's CUDA release notes).
 std::string wanted_driver() {

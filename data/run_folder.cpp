@@ -100,9 +100,8 @@ Content list(const std::filesystem::path& dir) {
     if (plain && name == kLockFile) continue;
     if (plain && is_own_temporary(name))
       content.temporary.push_back(file->path());
-    else if (plain && is_own_name(name) && (name != kFlagsFile || is_own_flags_file(file->path())))
-      content.own.push_back(file->path());
-    else if (plain && name == log)
+    else if (plain && (name == log || (is_own_name(name) &&
+                                       (name != kFlagsFile || is_own_flags_file(file->path())))))
       content.own.push_back(file->path());
     else
       content.foreign.push_back(file->path());
