@@ -155,7 +155,7 @@ TEST_CASE("kill -9 of the chief, a worker or a server: a restart goes on from th
         {"ps", 0}, {"ps", 1}, {"worker", 0}, {"worker", 1}};
     std::vector<std::unique_ptr<Process>> running;
     for (const auto& [job, index] : tasks) running.push_back(cluster.start(job, index));
-    for (std::size_t worker : {2, 3})
+    for (std::size_t worker : {std::size_t{2}, std::size_t{3}})
       REQUIRE(running[worker]->wait_for_output("takes part from step"));
     for (int round = 0; round < rounds; ++round) {
       const std::size_t victim = rounds < 10 ? static_cast<std::size_t>(round) % 4 : random() % 4;
