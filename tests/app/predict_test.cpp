@@ -79,7 +79,7 @@ TEST_CASE("the table of a split agrees with eval, and a picture with its line") 
   CHECK(picture["predictions"][0]["class"] == cells[2]);
   CHECK(picture["predictions"][0]["probability"].get<double>() ==
         Approx(std::stod(cells[3])).margin(1e-6));
-  for (int i = 1; i < 5; ++i)
+  for (std::size_t i = 1; i < 5; ++i)
     CHECK(picture["predictions"][i - 1]["probability"] >= picture["predictions"][i]["probability"]);
 
   CHECK(predict(run, {"--csv=-", "--raw_weights"}).out != predict(run, {"--csv=-"}).out);
