@@ -54,7 +54,6 @@ class Convolution2d final : public Conv2d {
       return;
     }
     forward_->run(stream, {{input, x}, {filter, filter_.data()}, {output, y}}, workspace);
-    const WindowShape& s = s_.shape;
     const std::size_t channels = static_cast<std::size_t>(s.output.channels);
     add_biases(stream, static_cast<std::size_t>(s.batch) * s.output.size() / channels,
                s.output.channels, b, s_.relu, y);
