@@ -33,12 +33,6 @@ std::uint64_t random_number() {
     if (const std::uint64_t number = std::uint64_t{random()} << 32 | random()) return number;
 }
 
-std::string joined(const std::vector<std::string>& list) {
-  std::string text;
-  for (const std::string& item : list) text += (text.empty() ? "" : ",") + item;
-  return text;
-}
-
 }  // namespace
 
 class Client::Impl {

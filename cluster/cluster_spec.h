@@ -40,4 +40,7 @@ std::string port_of(const std::string& address);
 // Whether `host` reaches this machine alone: localhost, 127.0.0.0/8, ::1.
 bool is_loopback(const std::string& host);
 
+// Addresses as the flags take them: host:port,host:port.
+std::string joined(const std::vector<std::string>& list);
+
 }  // namespace towers::cluster

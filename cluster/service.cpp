@@ -123,11 +123,6 @@ class Session {
 
   std::string why_refused(int worker, const Settings& settings) const {
     const ClusterSpec& cluster = host_.options.cluster;
-    const auto joined = [](const std::vector<std::string>& list) {
-      std::string text;
-      for (const std::string& item : list) text += (text.empty() ? "" : ",") + item;
-      return text;
-    };
     Settings addresses{{"--ps_hosts", joined(cluster.ps_hosts)},
                        {"--worker_hosts", joined(cluster.worker_hosts)}};
     Settings theirs = settings;
