@@ -1,6 +1,6 @@
 #pragma once
 // The one table of flags. Parser, help and flagfile are made from it: a new flag is a field in
-// cli/options.h and a row in cli/flags.cpp.
+// cli/options.h and a row in the cli/flags_*.cpp of its kind.
 
 #include <string>
 #include <string_view>
