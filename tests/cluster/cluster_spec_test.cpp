@@ -6,7 +6,7 @@
 #include "core/error.h"
 
 using namespace towers::cluster;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("names, numbers and IPv6 addresses are taken") {
   const ClusterSpec cluster =

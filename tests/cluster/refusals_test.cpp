@@ -6,7 +6,7 @@
 #include "tests/cluster/processes.h"
 
 using namespace towers::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "tests/data/tls_identity.h"
 
 using namespace towers::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 
