@@ -17,6 +17,11 @@ Precision parse_precision(const std::string& name);
 // "test", or "train_eval": the training set, seen as the evaluator sees it.
 data::Split parse_split(const std::string& eval_data);
 
+// One feeds hundreds of cores, where --input_threads does not say otherwise.
+inline int input_threads(const cli::CommonOptions& options) {
+  return options.input_threads.value_or(1);
+}
+
 // The data set of --dataset; gets CIFAR-10 first where it is not there (see
 // data/cifar10_archive.h).
 data::Dataset load_dataset(const cli::CommonOptions& options, data::Split split);

@@ -76,4 +76,18 @@ std::vector<std::string> placement_lines(const Net& net,
   return lines;
 }
 
+void say_start(const StartTable& table, const Net& net,
+               const std::vector<std::string>& device_of_tower) {
+  const cli::TrainOptions& options = table.options;
+  if (!options.quiet) cli::print_line(to_text(table));
+  if (table.placement.shared)
+    cli::log_info(shared_devices_line(options.num_gpus, table.backend.devices().size()));
+  if (options.log_device_placement)
+    for (const std::string& line : placement_lines(net, device_of_tower)) cli::log_info(line);
+  cli::log_info(
+      "Filling queue with 20000 CIFAR images before starting to train. "
+      "This will take a few minutes.");
+  for (int t = 0; t < options.num_gpus; ++t) cli::log_info("running: tower_" + std::to_string(t));
+}
+
 }  // namespace towers::app

@@ -28,6 +28,11 @@ struct StartTable {
 
 std::string to_text(const StartTable& table);
 
+// The table (not with --quiet), who shares a device, with --log_device_placement each layer's
+// place, and that the queue fills.
+void say_start(const StartTable& table, const Net& net,
+               const std::vector<std::string>& device_of_tower);
+
 // "4 towers on 1 device"
 std::string shared_devices_line(int towers, std::size_t devices);
 

@@ -1,84 +1,18 @@
 // `towers train`: the multi-tower training loop.
 
-#include <chrono>
-#include <cmath>
 #include <vector>
 
 #include "app/commands.h"
 #include "app/signals.h"
 #include "app/step_clock.h"
+#include "app/step_output.h"
 #include "app/summaries.h"
 #include "app/training_run.h"
 #include "app/watchdog.h"
 #include "cli/console.h"
-#include "core/error.h"
 
 namespace towers::app {
 namespace {
-
-// A full disk costs summaries, not the run.
-template <class Write>
-void try_events(TrainingRun& run, const Write& write) {
-  try {
-    write();
-  } catch (const Error& error) {
-    run.say_events_failure(error.what());
-  }
-}
-
-[[noreturn]] void stop_diverged(TrainingRun& run) {
-  const NonFinite bad = run.towers().report().non_finite.value_or(NonFinite{});
-  std::string message =
-      "Model diverged with loss = NaN: step " + std::to_string(run.first_step() + bad.good_steps);
-  if (bad.tower >= 0) message += ", tower " + std::to_string(bad.tower);
-  message += ", " + (bad.what.empty() ? std::string("the loss") : bad.what) + " is not finite; ";
-  try_events(run, [&] { run.events().flush(); });
-  const std::string save_error = run.finish_saving();
-  if (!save_error.empty()) cli::log_error(save_error);
-  const std::string last = run.last_checkpoint();
-  throw Error(
-      message +
-      (last.empty() ? "no checkpoint was saved before it" : "the last good checkpoint is " + last) +
-      "; start anew, or with --init_from an earlier one, at a lower --learning_rate");
-}
-
-void display(TrainingRun& run, std::int64_t step, StepClock& clock) {
-  const Losses mean = mean_losses(run.towers().report().towers);
-  const StepClock::Rate rate = clock.rate_since_last_display();
-  const auto now = std::chrono::system_clock::now();
-  const double seconds_per_batch = rate.seconds_per_step / run.options().num_gpus;
-  cli::print_line(
-      cli::step_line(now, step, mean.total, rate.examples_per_second, seconds_per_batch));
-  if (run.metrics() == nullptr) return;
-  try_events(run, [&] {
-    run.metrics()->add({.step = step,
-                        .time = std::chrono::duration<double>(now.time_since_epoch()).count(),
-                        .loss = double{mean.total},
-                        .cross_entropy = double{mean.cross_entropy},
-                        .learning_rate = double{learning_rate(run.schedule(), step)},
-                        .examples_per_sec = rate.examples_per_second,
-                        .sec_per_batch = seconds_per_batch,
-                        .epoch = run.epochs_after(step)});
-  });
-}
-
-void evaluate(TrainingRun& run, std::int64_t step) {
-  const Precision1 result = run.evaluate();
-  if (result.examples == 0) return;
-  cli::print_line(cli::precision_line(std::chrono::system_clock::now(), result.precision()));
-  try_events(run, [&] {
-    run.events().begin_summary(step);
-    run.events().scalar("Precision @ 1", static_cast<float>(result.precision()));
-    run.events().end_summary();
-  });
-}
-
-// For a line that can be pasted into a shell.
-std::string shell_quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 bool due(std::int64_t step, std::int64_t every) {
   return every > 0 && step % every == 0;
@@ -86,10 +20,11 @@ bool due(std::int64_t step, std::int64_t every) {
 
 // Trains from first_step to max_steps, or until a signal, the time limit, or nobody reads
 // stdout any more; returns the last step made.
-std::int64_t train_loop(TrainingRun& run, StepClock& clock) {
+std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& clock) {
   const cli::TrainOptions& options = run.options();
   Towers& towers = run.towers();
-  Summaries summaries(run.net(), run.layout());
+  RunFiles& files = run.files();
+  Summaries summaries(run.set().net, run.set().layout);
   std::vector<Batch> batches(static_cast<std::size_t>(options.num_gpus));
 
   std::int64_t step = run.first_step();
@@ -116,15 +51,17 @@ std::int64_t train_loop(TrainingRun& run, StepClock& clock) {
     // that all is well.
     if (show || summarize || test || save) towers.report();
     clock.lap(Phase::compute);
-    if (towers.diverged()) stop_diverged(run);
+    if (towers.diverged())
+      output.diverged(run.first_step() +
+                      towers.report().non_finite.value_or(NonFinite{}).good_steps);
     clock.step_done(run.examples_per_step());
 
-    if (show) display(run, step, clock);
+    if (show) output.display(step, run.epochs_after(step), clock);
     if (summarize)
-      try_events(
-          run, [&] { summaries.write(run.events(), step, towers, towers.report().towers, rate); });
+      files.try_events(
+          [&] { summaries.write(files.events(), step, towers, towers.report().towers, rate); });
     clock.lap(Phase::summaries);
-    if (test) evaluate(run, step);
+    if (test) output.precision(step, run.evaluate());
     clock.lap(Phase::evaluation);
     if (save) run.save(step);
     clock.lap(Phase::saving);
@@ -145,22 +82,10 @@ int run_train(const cli::TrainOptions& options, const cli::Parsed& parsed) {
   SignalGuard signals;
   StepClock clock;
   const Watchdog watchdog(clock, options.stall_seconds, cli::log_warning, cli::log_info);
-  const std::int64_t last_step = train_loop(run, clock);
+  const StepOutput output{run.options(), run.schedule(), run.towers(), &run.files()};
+  const std::int64_t last_step = train_loop(run, output, clock);
   clock.lap(Phase::evaluation);
-  const std::string save_error = run.finish_saving();
-  try_events(run, [&] { run.events().flush(); });
-  clock.lap(Phase::saving);
-
-  if (!options.quiet) cli::print_line(final_summary(clock, run.epochs_after(last_step)));
-  if (!save_error.empty()) {
-    const std::string last = run.last_checkpoint();
-    throw Error(save_error + "; " +
-                (last.empty() ? "no checkpoint was saved" : "the last good checkpoint is " + last));
-  }
-  if (last_step + 1 < options.max_steps)
-    cli::log_info(
-        "stopped after step " + std::to_string(last_step) + "; resume with: towers train " +
-        "--flagfile=" + shell_quoted((run.folder().path() / "flags.txt").string()) + " --resume");
+  output.end(last_step, run.epochs_after(last_step), clock);
   return exit_code_of(SignalGuard::received());
 }
 

@@ -1,0 +1,256 @@
+#include "app/run_files.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <sstream>
+#include <utility>
+
+#include "cli/console.h"
+#include "cli/parse.h"
+#include "core/error.h"
+#include "data/checkpoint.h"
+#include "data/dataset.h"
+#include "data/model_checkpoint.h"
+
+namespace towers::app {
+namespace {
+
+data::RunFolder::Mode mode_of(const cli::TrainOptions& o) {
+  if (o.resume) return data::RunFolder::Mode::resume;
+  return o.overwrite ? data::RunFolder::Mode::overwrite : data::RunFolder::Mode::fresh;
+}
+
+// What a later run needs to go on: whole paths, so that it may start from any folder, the seed in
+// use, and nothing that says how this run began.
+std::string stored_flags(std::string flagfile, const cli::TrainOptions& options,
+                         std::uint64_t seed) {
+  const auto absolute = [](const std::string& path) {
+    return std::filesystem::absolute(path).string();
+  };
+  for (const auto& [name, value] :
+       {std::pair{"train_dir", absolute(options.train_dir)},
+        std::pair{"data_dir", absolute(options.data_dir)},
+        std::pair{"metrics_log",
+                  options.metrics_log.empty() ? std::string() : absolute(options.metrics_log)},
+        std::pair{"seed", std::to_string(seed)}, std::pair{"overwrite", std::string("false")},
+        std::pair{"resume", std::string("false")}, std::pair{"init_from", std::string()}})
+    flagfile = cli::with_flag(flagfile, name, value);
+  return flagfile;
+}
+
+std::string checkpoint_name(std::int64_t step) {
+  return data::checkpoint_prefix({}, step).filename().string();
+}
+
+void say_error(const std::string& line) {
+  if (!line.empty()) cli::log_error(line);
+}
+
+}  // namespace
+
+RunFiles::RunFiles(const cli::TrainOptions& options, const std::string& flagfile,
+                   const VariableLayout& layout, std::int64_t examples_per_step)
+    : options_(options),
+      layout_(layout),
+      examples_per_step_(examples_per_step),
+      folder_(std::make_unique<data::RunFolder>(options.train_dir, mode_of(options))),
+      variables_(layout.size()),
+      averages_(layout.size()) {
+  if (options.resume) state_ = read_run_state(folder_->path());
+  refuse_doomed_source();
+  choose_seed();
+  flagfile_ = stored_flags(flagfile, options, seed_);
+  restore();
+}
+
+void RunFiles::check() {
+  check_space();
+  if (!options_.metrics_log.empty()) open_metrics();
+}
+
+void RunFiles::open_metrics() {
+  metrics_ = std::make_unique<data::MetricsLog>(options_.metrics_log);
+  // A flagfile of another run names that run's log.
+  if (first_step_ == 0 && metrics_->has_rows() && !folder_->owns(options_.metrics_log))
+    throw Error("--metrics_log=" + options_.metrics_log +
+                " holds the rows of another run; delete it, or give another name");
+}
+
+void RunFiles::choose_seed() {
+  if (options_.seed) {
+    seed_ = *options_.seed;
+  } else if (const auto stored = state_.flag("seed")) {
+    std::istringstream text(*stored);
+    if (!(text >> seed_) || !text.eof())
+      throw Error((folder_->path() / "flags.txt").string() + ": --seed=" + *stored +
+                  " is no seed; give --seed");
+  } else {
+    if (!folder_->checkpoints().empty() && options_.resume)
+      cli::log_warning(folder_->path().string() +
+                       ": flags.txt with the seed is not there; going on with a new seed");
+    std::random_device random;
+    seed_ =
+        (static_cast<std::uint64_t>(random()) << 32 | random()) >> 11;  // short enough to retype
+  }
+}
+
+// A run that was killed in its very first save may leave a whole checkpoint that is not named yet.
+// Only flags.txt tells it from one that somebody put there.
+std::filesystem::path RunFiles::unnamed_checkpoint() const {
+  const std::vector<std::filesystem::path> there = folder_->checkpoints();
+  const bool own = there.size() == 1 && state_.position.count(there.front().filename().string());
+  return own ? there.front() : std::filesystem::path();
+}
+
+void RunFiles::refuse_doomed_source() const {
+  if (options_.init_from.empty() || options_.resume) return;
+  std::error_code ignored;
+  for (const std::filesystem::path& doomed : folder_->checkpoints())
+    if (std::filesystem::equivalent(options_.init_from + ".index", doomed.string() + ".index",
+                                    ignored))
+      throw UsageError("--init_from=" + options_.init_from + " lies in --train_dir=" +
+                       folder_->path().string() + ", where a new run deletes the former one's " +
+                       "files; give another --train_dir, or --resume to go on there");
+}
+
+void RunFiles::restore() {
+  data::CheckpointState found;
+  if (options_.resume) found = data::read_checkpoint_state(folder_->path());
+  if (!found.warning.empty()) cli::log_warning(found.warning);
+  if (options_.resume && found.latest.empty()) found.latest = unnamed_ = unnamed_checkpoint();
+  if (!found.latest.empty()) {
+    const data::CheckpointReader reader(found.latest);
+    data::restore_variables(reader, layout_, variables_);
+    data::restore_averages(reader, layout_, averages_);
+    first_step_ = data::restore_global_step(reader);
+    if (first_step_ > std::numeric_limits<std::int64_t>::max() / examples_per_step_)
+      throw Error(found.latest.string() + ": its global_step " + std::to_string(first_step_) +
+                  " is beyond what can be counted; start anew with --init_from");
+    const auto position = state_.position.find(found.latest.filename().string());
+    first_position_ = position != state_.position.end()
+                          ? position->second
+                          : static_cast<std::uint64_t>(first_step_ * examples_per_step_);
+    cli::log_info("resuming from " + found.latest.string() + " at step " +
+                  std::to_string(first_step_));
+    say_changed_flags();
+    return;
+  }
+  if (options_.resume) {
+    const std::vector<std::filesystem::path> unnamed = folder_->checkpoints();
+    if (!unnamed.empty())
+      throw Error(folder_->path().string() + " holds " + unnamed.back().filename().string() +
+                  " but no file `checkpoint` that names it: write one with the line " +
+                  "model_checkpoint_path: \"" + unnamed.back().filename().string() +
+                  "\", or give --init_from and another --train_dir");
+    cli::log_info(folder_->path().string() + " holds no checkpoint: starting at step 0");
+  }
+  state_ = {};
+  if (options_.init_from.empty()) {
+    initialize_variables(layout_, seed_, variables_);
+  } else {
+    const data::CheckpointReader reader(options_.init_from);
+    data::restore_variables(reader, layout_, variables_);
+    cli::log_info("variables from " + options_.init_from + ", step 0");
+  }
+  averages_ = variables_;
+}
+
+void RunFiles::say_changed_flags() const {
+  RunState now;
+  now.flagfile = flagfile_;
+  std::string changed;
+  for (const char* name :
+       {"batch_size", "num_gpus", "seed", "dataset", "precision", "learning_rate",
+        "learning_rate_decay", "epochs_per_decay", "moving_average_decay", "weight_decay",
+        "decay_by", "convolution", "allow_tf32", "simd", "deterministic"}) {
+    const auto before = state_.flag(name), after = now.flag(name);
+    if (before && after && *before != *after)
+      changed += std::string(changed.empty() ? "" : ", ") + "--" + name + "=" + *after + " (was " +
+                 *before + ")";
+  }
+  if (!changed.empty()) cli::log_warning("resuming with other flags than before: " + changed);
+}
+
+void RunFiles::check_space() const {
+  // Values and their averages; one more than is kept, since the oldest goes after the newest is
+  // there. A former run's checkpoints make room: a new run deletes them, a resumed one counts them.
+  const std::uint64_t bytes = 2 * sizeof(float) * layout_.trainable_values() + 4096;
+  const std::int64_t every = options_.checkpoint_every;
+  const std::int64_t saves = every > 0 ? 2 + (options_.max_steps - first_step_ - 1) / every : 1;
+  const std::int64_t kept =
+      options_.max_to_keep == 0 ? saves : std::min(saves, std::int64_t{options_.max_to_keep} + 1);
+  const std::uint64_t free = data::free_bytes(folder_->path());
+  const std::int64_t there = static_cast<std::int64_t>(folder_->checkpoints().size());
+  const std::int64_t room = static_cast<std::int64_t>(free / bytes) + there;
+  if (kept > room || (options_.resume && free < bytes))
+    throw Error("--train_dir=" + folder_->path().string() + ": room is needed for " +
+                std::to_string(kept) + " checkpoints of " + cli::human_bytes(bytes) +
+                " (one more than is kept), " + std::to_string(there) + " are there and " +
+                cli::human_bytes(free) + " are free; make room, or lower --max_to_keep");
+}
+
+void RunFiles::begin(const std::string& graph) {
+  folder_->clear();
+  if (!unnamed_.empty()) data::write_checkpoint_state(folder_->path(), {unnamed_, {unnamed_}, {}});
+  if (!folder_->notice().empty()) cli::log_info(folder_->notice());
+  saver_ = std::make_unique<data::CheckpointSaver>(folder_->path(), options_.max_to_keep);
+  events_ = std::make_unique<data::EventFileWriter>(folder_->path());
+  events_->add_graph(graph);
+  if (first_step_ > 0) events_->add_session_start(first_step_);
+  if (metrics_) metrics_->begin(first_step_);
+}
+
+void RunFiles::go_back() {
+  say_error(save_errors_.line_for(finish_saving()));
+  options_.resume = true;  // what lies there now is this run's
+  restore();
+  saved_step_ = -1;
+  try_events([&] {
+    events_->add_session_start(first_step_);
+    if (metrics_) metrics_->begin(first_step_);
+  });
+}
+
+void RunFiles::save(std::int64_t step, std::uint64_t position) {
+  say_error(save_errors_.line_for(finish_saving()));
+  if (save_errors_.recovered()) cli::log_info("saving works again: " + last_checkpoint());
+  const float global_step = static_cast<float>(step + 1);
+  write_state(step, position);
+  saver_->save(step, data::model_tensors(layout_, variables_, averages_, global_step));
+  saved_step_ = step;
+}
+
+void RunFiles::try_events(const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const Error& error) {
+    const std::string line = events_errors_.line_for(error.what());
+    if (!line.empty()) cli::log_warning(line);
+  }
+}
+
+void RunFiles::write_state(std::int64_t step, std::uint64_t position) {
+  state_.flagfile = flagfile_;
+  state_.position[checkpoint_name(step)] = position;
+  // Positions of checkpoints that are gone would add up over a long run. The last save may still be
+  // under way.
+  std::erase_if(state_.position, [&](const auto& entry) {
+    return entry.first != checkpoint_name(step) && entry.first != checkpoint_name(saved_step_) &&
+           !std::filesystem::exists(folder_->path() / (entry.first + ".index"));
+  });
+  state_error_.clear();
+  try {
+    data::write_file_atomically(folder_->path() / "flags.txt", to_text(state_));
+  } catch (const Error& error) {
+    state_error_ = error.what();
+  }
+}
+
+std::string RunFiles::finish_saving() {
+  const std::string error = saver_->wait();
+  if (!error.empty() || state_error_.empty()) return error;
+  return state_error_;
+}
+
+}  // namespace towers::app
