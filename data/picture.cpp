@@ -16,7 +16,8 @@ Picture decode(const std::string& content) {
 
 }  // namespace
 
-Picture blank_picture(std::uint64_t width, std::uint64_t height) {
+Picture blank_picture(std::uint64_t width, std::uint64_t height, std::uint64_t bytes,
+                      std::uint64_t most_per_byte) {
   constexpr std::uint64_t kSide = kMostPictureSide;
   const bool sides = width <= kSide && height <= kSide;
   if (!sides || width * height > std::uint64_t{kMostPicturePixels})
@@ -24,6 +25,9 @@ Picture blank_picture(std::uint64_t width, std::uint64_t height) {
                 " pixels large; up to " + std::to_string(kMostPicturePixels / 1000000) +
                 " million are read, " + std::to_string(kMostPictureSide) + " to a side");
   if (width == 0 || height == 0) throw Error("it has no pixels");
+  if (width * height / most_per_byte > bytes)
+    throw Error("damaged: " + std::to_string(bytes) + " bytes are too few for its " +
+                std::to_string(width) + " x " + std::to_string(height) + " pixels");
   return {static_cast<int>(width), static_cast<int>(height),
           std::vector<std::uint8_t>(static_cast<std::size_t>(3 * width * height))};
 }

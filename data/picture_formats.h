@@ -12,7 +12,10 @@ Picture decode_png(const std::string& content);
 Picture decode_jpeg(const std::string& content);
 Picture decode_ppm(const std::string& content);  // P6 (binary) and P3 (text)
 
-// A picture of this size with memory for its pixels; Error where it is empty or beyond the limits.
-Picture blank_picture(std::uint64_t width, std::uint64_t height);
+// A picture of this size with memory for its pixels; Error where it is empty or beyond the limits,
+// or where the file's `bytes` cannot hold so many at `most_per_byte` of them: it was cut off, or
+// damaged.
+Picture blank_picture(std::uint64_t width, std::uint64_t height, std::uint64_t bytes,
+                      std::uint64_t most_per_byte);
 
 }  // namespace towers::data

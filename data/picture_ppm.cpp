@@ -76,7 +76,7 @@ Picture decode_ppm(const std::string& content) {
   const std::uint64_t least = binary ? bytes : 2;  // of each sample
   if (width <= 65535 && height <= 65535 && 3 * width * height * least > reader.left() + 1)
     throw Error("damaged PPM: it is cut off");
-  Picture picture = blank_picture(width, height);
+  Picture picture = blank_picture(width, height, content.size(), 1);  // a byte or more each
   for (std::uint8_t& value : picture.rgb) {
     const std::uint64_t sample = binary ? reader.sample(bytes) : reader.number();
     if (sample > largest) reader.fail();

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "data/file.h"
+#include "data/safetensors_header.h"
 #include "data/tensor_type.h"
 
 namespace towers::data {
@@ -88,14 +89,14 @@ class SafetensorsReader::Impl {
     std::string text(static_cast<std::size_t>(length), '\0');
     read_at(file_, path_, kLengthBytes, std::as_writable_bytes(std::span(text)));
     data_begin_ = kLengthBytes + length;
-    const Json header = Json::parse(text, nullptr, false);
-    if (!header.is_object()) fail("its header is not a JSON object");
-    for (const auto& [name, value] : header.items()) {
-      if (name == kMetadata)
-        add_metadata(value);
-      else
-        add_tensor(name, value);
+    SafetensorsHeader header;
+    try {
+      header = parse_safetensors_header(text);
+    } catch (const Error& error) {
+      fail(error.what());
     }
+    metadata_ = std::move(header.metadata);
+    for (auto& [name, entry] : header.tensors) add_tensor(name, std::move(entry));
     check_places(size - data_begin_);
     for (const auto& [name, entry] : entries_) tensors_.push_back(entry.info);
   }
@@ -133,36 +134,15 @@ class SafetensorsReader::Impl {
                 "; use another file, or copy this one again");
   }
 
-  void add_metadata(const Json& value) {
-    if (!value.is_object()) fail("its __metadata__ is not an object");
-    for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) fail("its __metadata__ holds more than texts");
-      metadata_[key] = text.get<std::string>();
-    }
-  }
-
-  static bool is_sizes(const Json& value) {
-    return value.is_array() && std::all_of(value.begin(), value.end(), [](const Json& number) {
-             // Above that, nothing fits in memory; below it, it is no negative std::int64_t.
-             return number.is_number_unsigned() && number.get<std::uint64_t>() < (1ULL << 62);
-           });
-  }
-
-  void add_tensor(const std::string& name, const Json& value) {
-    const bool whole = value.is_object() && value.contains("dtype") && value["dtype"].is_string() &&
-                       value.contains("shape") && is_sizes(value["shape"]) &&
-                       value.contains("data_offsets") && is_sizes(value["data_offsets"]) &&
-                       value["data_offsets"].size() == 2;
-    if (!whole) fail("the entry of tensor " + name + " is malformed");
+  void add_tensor(const std::string& name, SafetensorsEntry&& from) {
     Entry entry;
     entry.info.name = name;
     entry.info.type = DataType::other;
-    entry.info.type_name = value["dtype"].get<std::string>();
-    entry.info.shape = value["shape"].get<std::vector<std::int64_t>>();
-    entry.begin = value["data_offsets"][0].get<std::uint64_t>();
-    const std::uint64_t end = value["data_offsets"][1].get<std::uint64_t>();
-    if (end < entry.begin) fail("tensor " + name + " ends before it begins");
-    entry.info.bytes = end - entry.begin;
+    entry.info.type_name = std::move(from.type);
+    entry.info.shape = std::move(from.shape);
+    entry.begin = from.begin;
+    if (from.end < from.begin) fail("tensor " + name + " ends before it begins");
+    entry.info.bytes = from.end - from.begin;
     for (const TypeName& known : kTypes) {
       if (entry.info.type_name != known.name) continue;
       entry.info.type = known.type;

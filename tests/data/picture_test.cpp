@@ -122,6 +122,17 @@ TEST_CASE("dimensions beyond all measure are refused before memory is asked for"
   CHECK(contains(complaint_about("P6 0 5 255\n"), "no pixels"));
 }
 
+TEST_CASE("more pixels than the bytes can hold are refused before memory is asked for") {
+  // 8 bytes behind the frame's mark: height and width.
+  std::string small = jpeg(16, 16, Bytes(3 * 256, 1), TJPF_RGB, TJSAMP_444);
+  const std::size_t frame = small.find("\xff\xc0");
+  REQUIRE(frame != std::string::npos);
+  small[frame + 5] = small[frame + 7] = '\x20';  // 8,208 x 8,208
+  CHECK(contains(complaint_about(small), "too few for its 8208 x 8208 pixels"));
+  // The largest PNG that a few bytes may be: one bit a pixel, compressed 1,032 times.
+  CHECK(read(png(4000, 4000, Bytes(16'000'000, 255), PNG_FORMAT_GRAY)).width == 4000);
+}
+
 TEST_CASE("what is no picture is told so, whatever its name says") {
   CHECK(contains(complaint_about(""), "empty"));
   CHECK(contains(complaint_about("GIF89a"), "no PNG, JPEG or PPM"));

@@ -105,7 +105,13 @@ TEST_CASE("damaged safetensors files end in a line that names the file") {
   CHECK(contains(complaint_about(framed("{\"a\"", "")), "not a JSON object"));
   CHECK(contains(complaint_about(framed(R"({"a":3})", "")), "malformed"));
   CHECK(contains(complaint_about(framed(R"({"__metadata__":{"a":3}})", "")), "more than texts"));
+  CHECK(contains(complaint_about(framed(R"({"__metadata__":3})", "")), "not an object"));
+  CHECK(contains(complaint_about(framed("{\"a\":" + std::string(100000, '['), "")), "malformed"));
+  CHECK(contains(complaint_about(framed("{} {}", "")), "not a JSON object"));
   const std::string bytes(8, '\0');
+  const std::string half = R"("a":{"dtype":"F32","shape":[1],"data_offsets":)";
+  CHECK(contains(complaint_about(framed("{" + half + "[0,4]}," + half + "[4,8]}}", bytes)),
+                 "tensor a twice"));
   for (const std::string shape :
        {"[-1]", "[1.5]", "2", "[9223372036854775807]", "[18446744073709551615]", "null"}) {
     INFO(shape);

@@ -1,0 +1,249 @@
+// What one worker's stream asks of a server, and the answers.
+
+#include "cluster/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "cluster/wire.h"
+
+namespace towers::cluster {
+namespace {
+
+using wire::Reply;
+using wire::Request;
+
+// How often one who waits for an update looks whether its worker is still there, and how often it
+// tells that worker whom it waits for.
+constexpr auto kGlance = std::chrono::milliseconds(200);
+constexpr int kGlancesPerNotice = 5;
+
+// Of a chief's variables: far beyond any training, and updates can be counted on from there.
+constexpr std::int64_t kLargestStep = std::int64_t{1} << 62;
+
+}  // namespace
+
+Session::~Session() {
+  const std::lock_guard lock(host_.mutex);
+  if (worker_ >= 0) host_.members.disconnected(worker_, process_);
+}
+
+bool Session::answer() {
+  if (request_.kind() == Request::HELLO) return hello();
+  if (worker_ < 0) return refuse("the first message is no HELLO");
+  if (!still_member()) return false;
+  switch (request_.kind()) {
+    case Request::INITIALIZE:
+      return initialize();
+    case Request::PULL:
+      return pull();
+    case Request::PUSH:
+      return push();
+    default:
+      return refuse("a message of unknown kind");
+  }
+}
+
+bool Session::reply(Reply::Kind kind, const std::string& message) {
+  reply_.Clear();
+  reply_.set_kind(kind);
+  reply_.set_message(message);
+  return stream_.Write(reply_);
+}
+
+bool Session::refuse(const std::string& why) {
+  reply(Reply::REFUSED, host_.name() + ": " + why);
+  return false;
+}
+
+bool Session::send_state() {
+  reply_.Clear();
+  reply_.set_kind(Reply::STATE);
+  {
+    const std::lock_guard lock(host_.mutex);
+    reply_.set_session(host_.parameters.session());
+    reply_.set_step(host_.parameters.step());
+    reply_.set_chief_came(!host_.agreed.empty());
+    reply_.set_beat_seconds(host_.options.patience.worker_timeout / 4);
+  }
+  return stream_.Write(reply_);
+}
+
+bool Session::still_member() {
+  std::string why;
+  {
+    const std::lock_guard lock(host_.mutex);
+    host_.heard(worker_, process_);
+    if (!host_.failure.empty())
+      why = host_.failure;
+    else if (!host_.members.is(worker_, process_))
+      why = "another process has come as " + host_.name_of(worker_);
+  }
+  return why.empty() || refuse(why);
+}
+
+bool Session::hello() {
+  const wire::Presence& who = request_.presence();
+  if (request_.version() != kProtocolVersion)
+    return refuse("it speaks version " + std::to_string(kProtocolVersion) +
+                  " of the protocol, this task version " + std::to_string(request_.version()) +
+                  "; use the same program everywhere");
+  if (who.worker() >= static_cast<std::uint32_t>(host_.options.cluster.workers()))
+    return refuse("there is no worker " + std::to_string(who.worker()));
+  if (worker_ >= 0 && (static_cast<int>(who.worker()) != worker_ || who.process() != process_))
+    return refuse("a stream is of one worker");
+  if (request_.size() > kLargestShard) return refuse("its share of the model is too large");
+  Settings settings;
+  for (const wire::Setting& setting : request_.settings())
+    settings[setting.name()] = setting.value();
+  std::string refused, busy;
+  {
+    const std::lock_guard lock(host_.mutex);
+    refused = why_refused(static_cast<int>(who.worker()), settings);
+    if (refused.empty()) busy = join(static_cast<int>(who.worker()), who.process(), settings);
+  }
+  if (!refused.empty()) return refuse(refused);
+  return busy.empty() ? send_state() : reply(Reply::BUSY, busy);
+}
+
+std::string Session::why_refused(int worker, const Settings& settings) const {
+  const ClusterSpec& cluster = host_.options.cluster;
+  Settings addresses{{"--ps_hosts", joined(cluster.ps_hosts)},
+                     {"--worker_hosts", joined(cluster.worker_hosts)}};
+  Settings theirs = settings;
+  for (auto& [name, value] : addresses) {
+    const auto found = theirs.find(name);
+    if (found == theirs.end() || found->second != value)
+      return first_difference({{name, value}}, host_.name(),
+                              {{name, found == theirs.end() ? "" : found->second}});
+  }
+  if (!host_.failure.empty()) return host_.failure;
+  if (worker == 0 || host_.agreed.empty()) return "";
+  const std::string chief = host_.name_of(0);
+  if (const auto difference = first_difference(host_.agreed, chief, settings); !difference.empty())
+    return difference;
+  return request_.size() == host_.size ? "" : "the model differs from that of " + chief;
+}
+
+std::string Session::join(int worker, std::uint64_t process, const Settings& settings) {
+  const bool new_here = !host_.members.is(worker, process);
+  if (!host_.members.join(worker, process, host_.now()))
+    return "another process is " + host_.name_of(worker) + " there";
+  if (worker_ < 0) host_.members.connected(worker, process);
+  worker_ = worker;
+  process_ = process;
+  size_ = request_.size();
+  if (worker == 0) {
+    host_.agreed = settings;
+    host_.size = request_.size();
+  }
+  if (new_here) {
+    host_.hooks.info(host_.name() + ": " + host_.name_of(worker) + " has come");
+    host_.parameters.forget(worker);
+    host_.members_changed();
+  }
+  return "";
+}
+
+bool Session::is_next_chunk(std::uint64_t shard_size) {
+  const std::uint64_t bytes = request_.values().size();
+  if (request_.offset() == 0) received_ = 0;
+  if (bytes % sizeof(float) != 0 || request_.offset() != received_ || received_ > shard_size ||
+      bytes / sizeof(float) > shard_size - received_)
+    return false;
+  received_ += bytes / sizeof(float);
+  return !request_.last() || received_ == shard_size;
+}
+
+bool Session::initialize() {
+  if (worker_ != 0 || request_.session() == 0 || request_.step() < 0 ||
+      request_.step() > kLargestStep || !is_next_chunk(size_))
+    return refuse("malformed variables");
+  // Memory grows with what has come, whatever size the chief has told.
+  incoming_.resize(received_);
+  if (!take_chunk(request_, incoming_)) return refuse("malformed variables");
+  if (!request_.last()) return true;
+  {
+    const std::lock_guard lock(host_.mutex);
+    const int replicas = std::clamp(static_cast<int>(request_.replicas_to_aggregate()), 1,
+                                    host_.options.cluster.workers());
+    host_.parameters.initialize(request_.session(), request_.step(), incoming_,
+                                {request_.synchronous(), replicas});
+    host_.members_changed();
+  }
+  return send_state();
+}
+
+bool Session::pull() {
+  std::unique_lock lock(host_.mutex);
+  return answer_values(lock);
+}
+
+bool Session::push() {
+  std::unique_lock lock(host_.mutex);
+  if (request_.session() != host_.parameters.session() || request_.session() == 0) {
+    const bool last = request_.last();
+    lock.unlock();
+    return !last || reply(Reply::OTHER_SESSION);
+  }
+  if (!is_next_chunk(host_.parameters.values().size()) ||
+      !take_chunk(request_, request_.offset() == 0 ? host_.parameters.begin_gradient(worker_)
+                                                   : host_.parameters.gradient(worker_))) {
+    lock.unlock();
+    return refuse("malformed gradient");
+  }
+  if (!request_.last()) return true;
+  const PushOutcome outcome =
+      host_.parameters.push(worker_, request_.session(), request_.step(), request_.learning_rate());
+  if (outcome == PushOutcome::pending) {
+    if (!wait_for_update(lock)) return false;
+  } else if (outcome == PushOutcome::applied && host_.parameters.rules().synchronous) {
+    host_.changed.notify_all();
+  }
+  return answer_values(lock);
+}
+
+bool Session::wait_for_update(std::unique_lock<std::mutex>& lock) {
+  const auto over = [this] {
+    return !host_.parameters.is_pending(worker_) || host_.closing || !host_.failure.empty();
+  };
+  for (int glance = 1; !over(); ++glance) {
+    if (cancelled_()) return false;
+    if (host_.changed.wait_for(lock, kGlance, over)) break;
+    if (glance % kGlancesPerNotice != 0) continue;
+    bool absent = false;
+    const std::string text = host_.waited_for(absent);
+    lock.unlock();
+    reply_.Clear();
+    reply_.set_kind(Reply::NOTICE);
+    reply_.set_message(text);
+    reply_.set_absent(absent);
+    if (!stream_.Write(reply_)) return false;
+    lock.lock();
+  }
+  if (host_.closing) return false;
+  if (host_.failure.empty()) return true;
+  const std::string why = host_.failure;
+  lock.unlock();
+  return refuse(why);
+}
+
+bool Session::answer_values(std::unique_lock<std::mutex>& lock) {
+  const Parameters& parameters = host_.parameters;
+  if (parameters.session() != request_.session() || request_.session() == 0) {
+    lock.unlock();
+    return reply(Reply::OTHER_SESSION);
+  }
+  reply_.Clear();
+  reply_.set_kind(Reply::VALUES);
+  reply_.set_session(parameters.session());
+  reply_.set_step(parameters.step());
+  reply_.set_dropped(parameters.dropped());
+  outgoing_.assign(parameters.values().begin(), parameters.values().end());
+  lock.unlock();
+  return send_chunks(outgoing_, reply_,
+                     [this](const Reply& chunk) { return stream_.Write(chunk); });
+}
+
+}  // namespace towers::cluster

@@ -1,0 +1,197 @@
+// A server's sessions without a network: what it takes from a worker, and many workers at once.
+
+#include "cluster/session.h"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "cluster/service.h"
+#include "cluster/wire.h"
+
+namespace towers::cluster {
+namespace {
+
+using wire::Reply;
+using wire::Request;
+
+constexpr std::uint64_t kSession = 5;
+
+ServerOptions options_for(int workers) {
+  ServerOptions options;
+  options.cluster.ps_hosts = {"p:1"};
+  for (int w = 0; w < workers; ++w)
+    options.cluster.worker_hosts.push_back("w:" + std::to_string(w + 1));
+  return options;
+}
+
+const Hooks kQuiet{[](const std::string&) {}, [](const std::string&) {}, [] { return false; }};
+
+// A worker's end: one request at a time, and the last reply that is no notice.
+class Worker final : public Session::Stream {
+ public:
+  Worker(Host& host, int worker)
+      : options_(host.options), worker_(worker), session_(host, *this, [] { return false; }) {}
+
+  // False when the session is over.
+  bool ask(const Request& request) {
+    request_ = request;
+    reply_.Clear();
+    return session_.answer_next();
+  }
+  const Reply& reply() const { return reply_; }
+
+  Request hello(std::uint64_t size) const {
+    Request request;
+    request.set_kind(Request::HELLO);
+    request.set_version(kProtocolVersion);
+    request.mutable_presence()->set_worker(static_cast<std::uint32_t>(worker_));
+    request.mutable_presence()->set_process(process());
+    request.set_size(size);
+    for (const auto& [name, value] :
+         {std::pair{"--ps_hosts", joined(options_.cluster.ps_hosts)},
+          std::pair{"--worker_hosts", joined(options_.cluster.worker_hosts)}}) {
+      wire::Setting& setting = *request.add_settings();
+      setting.set_name(name);
+      setting.set_value(value);
+    }
+    return request;
+  }
+  std::uint64_t process() const { return 100 + static_cast<std::uint64_t>(worker_); }
+
+ private:
+  void SendInitialMetadata() override {}
+  bool NextMessageSize(std::uint32_t*) override { return true; }
+  bool Read(Request* request) override {
+    *request = request_;
+    return true;
+  }
+  bool Write(const Reply& reply, grpc::WriteOptions) override {
+    if (reply.kind() != Reply::NOTICE) reply_ = reply;
+    return true;
+  }
+
+  const ServerOptions& options_;
+  int worker_;
+  Request request_;
+  Reply reply_;
+  Session session_;
+};
+
+Request chunk(Request::Kind kind, std::int64_t step, std::uint64_t offset,
+              const std::vector<float>& values, bool last) {
+  Request request;
+  request.set_kind(kind);
+  request.set_session(kSession);
+  request.set_step(step);
+  request.set_learning_rate(0.5f);
+  request.set_replicas_to_aggregate(1000);
+  request.set_offset(offset);
+  request.set_values(values.data(), values.size() * sizeof(float));
+  request.set_last(last);
+  return request;
+}
+
+std::vector<float> values_of(const Reply& reply) {
+  std::vector<float> values(reply.values().size() / sizeof(float));
+  std::memcpy(values.data(), reply.values().data(), reply.values().size());
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("Variables come in chunks, in order and whole, and take no memory before") {
+  const Request good = chunk(Request::INITIALIZE, 7, 0, {1, 2}, false);
+  const auto refused = [&](const std::vector<Request>& requests, std::uint64_t size = 3) {
+    Host host(options_for(1), kQuiet);
+    Worker chief(host, 0);
+    REQUIRE(chief.ask(chief.hello(size)));
+    for (const Request& request : requests)
+      if (!chief.ask(request)) return chief.reply().message();
+    return std::string();
+  };
+  CHECK(refused({good, chunk(Request::INITIALIZE, 7, 2, {3}, true)}) == "");
+  const std::string malformed = "ps 0 (p:1): malformed variables";
+  CHECK(refused({good, chunk(Request::INITIALIZE, 7, 1, {3}, false)}) == malformed);    // twice
+  CHECK(refused({chunk(Request::INITIALIZE, 7, 1, {2, 3}, true)}) == malformed);        // a gap
+  CHECK(refused({chunk(Request::INITIALIZE, 7, 0, {1, 2}, true)}) == malformed);        // too few
+  CHECK(refused({chunk(Request::INITIALIZE, 7, 0, {1, 2, 3, 4}, true)}) == malformed);  // too many
+  CHECK(refused({chunk(Request::INITIALIZE, -1, 0, {1, 2, 3}, true)}) == malformed);
+  CHECK(refused({chunk(Request::INITIALIZE, std::int64_t{1} << 62, 0, {1, 2, 3}, true)}) == "");
+  CHECK(refused({chunk(Request::INITIALIZE, (std::int64_t{1} << 62) + 1, 0, {1, 2, 3}, true)}) ==
+        malformed);
+  // 4 GiB are announced, and two values come.
+  CHECK(refused({good}, kLargestShard) == "");
+  CHECK(refused({good, chunk(Request::INITIALIZE, 7, 2, {3}, true)}, kLargestShard) == malformed);
+}
+
+TEST_CASE("A gradient that is not whole changes nothing") {
+  Host host(options_for(1), kQuiet);
+  for (const Request& bad :
+       {chunk(Request::PUSH, 7, 0, {1, 2}, true), chunk(Request::PUSH, 7, 1, {1, 2}, true),
+        chunk(Request::PUSH, 7, 0, {1, 2, 3, 4}, false)}) {
+    Worker chief(host, 0);
+    REQUIRE(chief.ask(chief.hello(3)));
+    REQUIRE(chief.ask(chunk(Request::INITIALIZE, 7, 0, {1, 2, 3}, true)));
+    CHECK_FALSE(chief.ask(bad));
+    CHECK(chief.reply().message() == "ps 0 (p:1): malformed gradient");
+    Worker again(host, 0);
+    REQUIRE(again.ask(again.hello(3)));
+    CHECK(again.reply().step() == 7);
+  }
+}
+
+// What the thread sanitizer looks at: gRPC's own threads tell it nothing true, since gRPC's
+// libraries are not built for it.
+TEST_CASE("Workers in threads of their own make each update together") {
+  constexpr int kWorkers = 4, kSteps = 50;
+  Host host(options_for(kWorkers), kQuiet);
+  Service service(host);
+  std::atomic<int> right = 0, left = kWorkers;
+  std::vector<std::thread> threads;
+  for (int w = 0; w < kWorkers; ++w) {
+    threads.emplace_back([&, w] {
+      Worker worker(host, w);
+      bool good = worker.ask(worker.hello(2));
+      if (w == 0) {
+        Request variables = chunk(Request::INITIALIZE, 0, 0, {100, 200}, true);
+        variables.set_synchronous(true);
+        good = good && worker.ask(variables);
+      }
+      while (good && worker.reply().session() == 0) {
+        std::this_thread::yield();
+        good = worker.ask(worker.hello(2));
+      }
+      for (int step = 0; good && step < kSteps; ++step) {
+        // In two chunks. The mean of the workers' gradients is 2.5 for both.
+        const float value = static_cast<float>(w + 1);
+        good = worker.ask(chunk(Request::PUSH, step, 0, {value}, false)) &&
+               worker.ask(chunk(Request::PUSH, step, 1, {value}, true)) &&
+               worker.reply().kind() == Reply::VALUES && worker.reply().step() == step + 1;
+      }
+      const float change = 0.5f * 2.5f * kSteps;
+      if (good && values_of(worker.reply()) == std::vector<float>{100 - change, 200 - change})
+        ++right;
+      --left;
+    });
+  }
+  // Signs of life and the server's own look, meanwhile.
+  while (left > 0) {
+    for (std::uint32_t w = 0; w < kWorkers; ++w) {
+      grpc::ServerContext context;
+      wire::Presence presence;
+      presence.set_worker(w);
+      presence.set_process(100 + w);
+      wire::Pulse pulse;
+      (void)service.Beat(&context, &presence, &pulse);
+    }
+    const std::lock_guard lock(host.mutex);
+    host.notice_losses();
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(right == kWorkers);
+}
+
+}  // namespace towers::cluster
