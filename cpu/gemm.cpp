@@ -5,6 +5,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/gemm.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -146,6 +147,11 @@ void SumNarrowRows(std::ptrdiff_t rows, std::ptrdiff_t columns, TileSum tile) {
   for (std::ptrdiff_t i = 0; i < rows; ++i) std::copy_n(sums + i * kPanel, columns, c + i * c_row);
 }
 
+HWY_INLINE void PrefetchPanel(const float* values) {
+  hwy::Prefetch(values);
+  hwy::Prefetch(values + kPanel - 1);
+}
+
 // All rows of one panel's columns, over a block of k that begins at `tile.b`.
 void SumBlock(const Gemm& g, std::ptrdiff_t column, std::ptrdiff_t a_offset, bool first,
               TileSum tile) {
@@ -158,6 +164,14 @@ void SumBlock(const Gemm& g, std::ptrdiff_t column, std::ptrdiff_t a_offset, boo
       const std::ptrdiff_t rows = g.rows * (t + 1) / tiles - row;
       tile.a = g.a + group * g.a_group + row * g.a_row + a_offset;
       tile.c = g.c + group * g.c_group + row * g.c_row + column;
+      // The next tile's values come from far away where C is large.
+      if (row + rows < g.rows) {
+        for (std::ptrdiff_t i = rows; i < std::min(2 * rows, g.rows - row); ++i) {
+          PrefetchPanel(tile.c + i * g.c_row);
+          if (first && g.start != nullptr && g.start_row != 0)
+            PrefetchPanel(g.start + group * g.start_group + (row + i) * g.start_row + column);
+        }
+      }
       if (!first)
         tile.start = tile.c;
       else if (g.start != nullptr)
@@ -169,6 +183,37 @@ void SumBlock(const Gemm& g, std::ptrdiff_t column, std::ptrdiff_t a_offset, boo
     }
   }
 }
+
+#if HWY_TARGET != HWY_SCALAR
+// Of a whole panel whose source has its columns' values side by side: transposed in blocks of 4
+// x 4.
+HWY_INLINE void PackColumns(const float* from, std::ptrdiff_t column_stride,
+                            std::ptrdiff_t k_values, float* panel) {
+  const hn::FixedTag<float, 4> d;
+  const hn::Repartition<double, decltype(d)> pairs;
+  const std::ptrdiff_t whole = k_values / 4 * 4;
+  for (std::ptrdiff_t k = 0; k < whole; k += 4) {
+    for (std::ptrdiff_t n = 0; n < kPanel; n += 4) {
+      const float* at = from + n * column_stride + k;
+      const auto r0 = hn::LoadU(d, at);
+      const auto r1 = hn::LoadU(d, at + column_stride);
+      const auto r2 = hn::LoadU(d, at + 2 * column_stride);
+      const auto r3 = hn::LoadU(d, at + 3 * column_stride);
+      const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
+      const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
+      const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
+      const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+      float* to = panel + k * kPanel + n;
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + kPanel);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, to + 2 * kPanel);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * kPanel);
+    }
+  }
+  for (std::ptrdiff_t k = whole; k < k_values; ++k)
+    for (std::ptrdiff_t n = 0; n < kPanel; ++n) panel[k * kPanel + n] = from[n * column_stride + k];
+}
+#endif
 
 void PackPanels(const Packing& p) {
   const D d;
@@ -183,6 +228,12 @@ void PackPanels(const Packing& p) {
       }
       continue;
     }
+#if HWY_TARGET != HWY_SCALAR
+    if (columns == kPanel && p.k_stride == 1) {
+      PackColumns(from, p.column_stride, p.k, panel);
+      continue;
+    }
+#endif
     for (std::ptrdiff_t k = 0; k < p.k; ++k) {
       for (std::ptrdiff_t n = 0; n < kPanel; ++n)
         panel[k * kPanel + n] = n < columns ? from[k * p.k_stride + n * p.column_stride] : 0.0f;
