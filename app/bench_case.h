@@ -35,6 +35,8 @@ struct Measurement {
   double forward_seconds = 0;  // of a step, in a layer
   double backward_seconds = 0;
   double operations = 0;   // floating-point, of one example, counted as direct convolution
+  double executed = 0;     // the same as the backend executes them; 0 where that is not known
+  double bytes = 0;        // that a step's layers read and write
   double input_share = 0;  // of the time, waited for input
 };
 

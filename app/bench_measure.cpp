@@ -12,6 +12,7 @@
 #include "core/operations.h"
 #include "core/schedule.h"
 #include "core/variables.h"
+#include "cpu/executed_operations.h"
 #include "cpu/timed_tower.h"
 #include "data/pipeline.h"
 
@@ -116,6 +117,31 @@ class FixedBatches {
   std::vector<Batch> batches_;
 };
 
+// What the layers of a step do.
+struct Work {
+  std::vector<LayerOperations> operations, executed, bytes;
+
+  Work(const BenchCase& c, const Net& net, const Backend& backend)
+      : operations(layer_operations(net)), bytes(layer_bytes(net, c.options.batch_size)) {
+    if (backend.devices().front().kind != DeviceKind::cpu) return;
+    // Other precisions convolve directly.
+    executed = parse_precision(c.options.precision) == Precision::fp32
+                   ? cpu::executed_operations(net, c.convolution, c.options.batch_size)
+                   : operations;
+  }
+
+  void add_to(Measurement& m, int towers) const {
+    m.operations = sum_of_steps(operations);
+    m.executed = sum_of_steps(executed);
+    m.bytes = sum_of_steps(bytes) * towers;
+  }
+  void add_layer_to(Measurement& m, std::size_t layer) const {
+    m.operations = operations[layer].step();
+    m.executed = executed[layer].step();
+    m.bytes = bytes[layer].step();
+  }
+};
+
 data::Pipeline make_pipeline(const BenchCase& c, const data::Dataset& dataset, Backend& backend) {
   return {dataset,
           {.batch_size = c.options.batch_size,
@@ -132,7 +158,7 @@ Measurement measure_step(const BenchCase& c, const Net& net, Backend& backend) {
   const FixedBatches batches(c, net, backend);
   Measurement result = measure(
       c, [&] { stepper.step(batches.get()); }, [&] { stepper.finish(); }, [] {});
-  result.operations = step_operations(net);
+  Work(c, net, backend).add_to(result, c.towers);
   return result;
 }
 
@@ -161,7 +187,7 @@ Measurement measure_train(const BenchCase& c, const Net& net, const data::Datase
         for (std::size_t t = 0; t < batches.size(); ++t) pipeline.release();
       },
       [&] { stepper.finish(); }, [&] { waited_before = pipeline.seconds_waited(); });
-  result.operations = step_operations(net);
+  Work(c, net, backend).add_to(result, c.towers);
   result.input_share = (pipeline.seconds_waited() - waited_before) / result.seconds;
   return result;
 }
@@ -178,10 +204,10 @@ std::vector<Measurement> measure_layers(const BenchCase& c, const Net& net, Back
   const FixedBatches batches(c, net, backend);
   Measurement all = measure(
       c, [&] { tower.run(batches.get()[0]); }, [] {}, [&] { tower.reset(); });
-  all.operations = step_operations(net);
+  const Work work(c, net, backend);
+  work.add_to(all, 1);
 
   const double step = all.seconds / static_cast<double>(all.steps);
-  const std::vector<LayerOperations> operations = layer_operations(net);
   const auto layer = [&](const std::string& name, double forward, double backward) {
     Measurement m;
     m.layer = name;
@@ -196,7 +222,7 @@ std::vector<Measurement> measure_layers(const BenchCase& c, const Net& net, Back
   double forward = 0, backward = 0;
   for (const cpu::LayerTime& time : tower.times()) {
     rows.push_back(layer(net.layers[time.layer].name, time.forward, time.backward));
-    rows.back().operations = operations[time.layer].step();
+    work.add_layer_to(rows.back(), time.layer);
     forward += time.forward;
     backward += time.backward;
   }

@@ -9,27 +9,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Of every row, in this order.
-const std::vector<std::string> kSettings{"what",
-                                         "layer",
-                                         "batch_size",
-                                         "num_gpus",
-                                         "precision",
-                                         "allow_tf32",
-                                         "convolution",
-                                         "threads",
-                                         "input_threads",
-                                         "backend",
-                                         "device",
-                                         "devices",
-                                         "cuda_visible_devices",
+const std::vector<std::string> kSettings{"what",          "layer",
+                                         "batch_size",    "num_gpus",
+                                         "precision",     "allow_tf32",
+                                         "convolution",   "threads",
+                                         "input_threads", "dataset",
+                                         "backend",       "device",
+                                         "devices",       "cuda_visible_devices",
                                          "version"};
-const std::vector<std::string> kFigures{"examples_per_sec", "median",
-                                        "lowest",           "highest",
-                                        "uncertainty",      "jitter",
-                                        "repeats",          "steps",
-                                        "ms_per_step",      "forward_ms",
-                                        "backward_ms",      "gflops",
-                                        "peak_gflops",      "peak_gbytes_per_sec",
+const std::vector<std::string> kFigures{"examples_per_sec", "median",         "lowest",
+                                        "highest",          "uncertainty",    "jitter",
+                                        "repeats",          "steps",          "ms_per_step",
+                                        "forward_ms",       "backward_ms",    "gflops",
+                                        "executed_gflops",  "share_of_floor", "mbytes_per_step",
+                                        "gbytes_per_sec",   "peak_gflops",    "peak_gbytes_per_sec",
                                         "input_share"};
 
 struct Column {
@@ -67,11 +60,6 @@ std::string rate(const Json& row) {
          " (jitter = " + number(row["jitter"], 1) + ")";
 }
 
-Json share_of_peak(const Json& row) {
-  if (row["gflops"].is_null() || row["peak_gflops"].is_null()) return nullptr;
-  return row["gflops"].get<double>() / row["peak_gflops"].get<double>();
-}
-
 std::vector<Column> columns_of(const std::string& what, const Json& row) {
   std::vector<Column> columns{{"batch", 6, plain(row["batch_size"])},
                               {"towers", 6, plain(row["num_gpus"])}};
@@ -90,7 +78,9 @@ std::vector<Column> columns_of(const std::string& what, const Json& row) {
   }
   if (what != "input") {
     columns.push_back({"GFLOP/s", 8, number(row["gflops"], 1)});
-    columns.push_back({"of peak", 7, percent(share_of_peak(row))});
+    columns.push_back({"executed", 8, number(row["executed_gflops"], 1)});
+    columns.push_back({"of peak", 7, percent(row["share_of_floor"])});
+    columns.push_back({"GB/s", 6, number(row["gbytes_per_sec"], 1)});
   }
   if (what == "train") columns.push_back({"input", 7, percent(row["input_share"])});
   return columns;
@@ -129,6 +119,7 @@ Json bench_settings(const BenchCase& c, const Backend& backend) {
   settings["convolution"] = computes ? Json(c.convolution) : Json();
   settings["threads"] = computes ? threads : input_threads;
   settings["input_threads"] = reads ? Json(input_threads) : Json();
+  settings["dataset"] = reads ? Json(c.options.dataset) : Json();
   settings["backend"] = backend.description();
   settings["device"] = backend.devices().front().description;
   settings["devices"] = backend.devices().size();
@@ -155,7 +146,15 @@ Json bench_row(const Json& settings, const BenchCase& c, const Measurement& m,
   row["ms_per_step"] = known(1e3 * m.seconds / static_cast<double>(m.steps));
   row["forward_ms"] = m.layer.empty() ? Json() : Json(1e3 * m.forward_seconds);
   row["backward_ms"] = m.layer.empty() ? Json() : Json(1e3 * m.backward_seconds);
-  row["gflops"] = known(1e-9 * m.operations * examples * static_cast<double>(m.steps) / m.seconds);
+  const double steps_per_second = static_cast<double>(m.steps) / m.seconds;
+  const double executed = m.executed * examples * steps_per_second;
+  row["gflops"] = known(1e-9 * m.operations * examples * steps_per_second);
+  row["executed_gflops"] = known(1e-9 * executed);
+  // The peak is fp32's.
+  const bool has_floor = peak.flops > 0 && c.options.precision == "fp32";
+  row["share_of_floor"] = has_floor ? known(executed / peak.flops) : Json();
+  row["mbytes_per_step"] = known(1e-6 * m.bytes);
+  row["gbytes_per_sec"] = known(1e-9 * m.bytes * steps_per_second);
   row["peak_gflops"] = known(1e-9 * peak.flops);
   row["peak_gbytes_per_sec"] = known(1e-9 * peak.bytes);
   row["input_share"] = settings["what"] == "train" ? Json(m.input_share) : Json();

@@ -60,7 +60,8 @@ SweepFile::SweepFile(std::filesystem::path path, const std::vector<std::string>&
     throw Error("--csv=" + path_.string() +
                 ": its columns are not those of this version's sweeps; give another file");
   if (whole != text.size()) std::filesystem::resize_file(path_, whole);
-  if (text.empty()) append(header + "\n");
+  // Refuses a file that cannot be written before anything is measured.
+  append(text.empty() ? header + "\n" : "");
   for (std::size_t begin = header.size() + 1; begin < whole;) {
     const std::size_t end = text.find('\n', begin);
     take_line(text.substr(begin, end - begin));

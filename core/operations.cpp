@@ -1,5 +1,7 @@
 #include "core/operations.h"
 
+#include "core/variables.h"
+
 namespace towers {
 namespace {
 
@@ -26,9 +28,31 @@ std::vector<LayerOperations> layer_operations(const Net& net) {
   return operations;
 }
 
+std::vector<LayerOperations> layer_bytes(const Net& net, int batch_size) {
+  const std::vector<Extent> extents = output_extents(net);
+  std::vector<double> variables(net.layers.size());
+  const VariableLayout layout(net);
+  for (const Variable& v : layout.variables()) variables[v.layer] += static_cast<double>(v.size);
+
+  std::vector<LayerOperations> bytes;
+  for (std::size_t l = 0; l < net.layers.size(); ++l) {
+    const double in =
+        static_cast<double>((l == 0 ? net.input : extents[l - 1]).size()) * batch_size;
+    const double out = static_cast<double>(extents[l].size()) * batch_size;
+    const double d_in = l == 0 ? 0 : in;
+    bytes.push_back({sizeof(float) * (in + variables[l] + out),
+                     sizeof(float) * (in + out + 2 * variables[l] + d_in)});
+  }
+  return bytes;
+}
+
 double step_operations(const Net& net) {
+  return sum_of_steps(layer_operations(net));
+}
+
+double sum_of_steps(const std::vector<LayerOperations>& layers) {
   double sum = 0;
-  for (const LayerOperations& layer : layer_operations(net)) sum += layer.step();
+  for (const LayerOperations& layer : layers) sum += layer.step();
   return sum;
 }
 

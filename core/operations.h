@@ -19,7 +19,12 @@ struct LayerOperations {
 // Of each layer, in order.
 std::vector<LayerOperations> layer_operations(const Net& net);
 
+// Bytes that each layer reads and writes for a batch in fp32: activations, gradients and variables,
+// each once a pass, as if no cache kept anything from layer to layer.
+std::vector<LayerOperations> layer_bytes(const Net& net, int batch_size);
+
 // Of a training step: 105 million for CIFAR-10's net.
 double step_operations(const Net& net);
+double sum_of_steps(const std::vector<LayerOperations>& layers);
 
 }  // namespace towers

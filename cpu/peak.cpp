@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <numeric>
+#include <vector>
 
 #include "cpu/memory.h"
 #include "cpu/simd.h"
@@ -21,13 +23,15 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Twelve sums: enough to hide a multiply-add's latency at two a cycle, few enough for the sixteen
-// registers of AVX2. `factor` below 1 keeps them finite, `term` keeps them normal.
-float PeakMultiplyAdd(std::size_t rounds, float factor, float term) {
+// registers of AVX2. `factor` below 1 keeps them finite, `term` keeps them normal. Each starts from
+// a value of its own: a compiler makes one sum of those that it knows to be equal.
+float PeakMultiplyAdd(std::size_t rounds, float factor, float term, const float* starts) {
   const hn::ScalableTag<float> d;
   const auto f = hn::Set(d, factor);
   const auto t = hn::Set(d, term);
-  auto s0 = t, s1 = t, s2 = t, s3 = t, s4 = t, s5 = t;
-  auto s6 = t, s7 = t, s8 = t, s9 = t, s10 = t, s11 = t;
+  const auto start = [&](int sum) { return hn::Set(d, starts[sum]); };
+  auto s0 = start(0), s1 = start(1), s2 = start(2), s3 = start(3), s4 = start(4), s5 = start(5);
+  auto s6 = start(6), s7 = start(7), s8 = start(8), s9 = start(9), s10 = start(10), s11 = start(11);
   for (std::size_t i = 0; i < rounds; ++i) {
     s0 = hn::MulAdd(s0, f, t);
     s1 = hn::MulAdd(s1, f, t);
@@ -76,12 +80,10 @@ HWY_EXPORT(PeakOperationsPerRound);
 HWY_EXPORT(PeakRead);
 namespace {
 
-constexpr int kRounds = 5;
-
 // Least seconds that body(task) takes on all threads at once.
-double least_seconds(ThreadPool& pool, const std::function<void(int)>& body) {
+double least_seconds(ThreadPool& pool, int rounds, const std::function<void(int)>& body) {
   double least = 1e9;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const auto start = std::chrono::steady_clock::now();
     pool.run([&] { pool.parallel_for(pool.threads(), [&](int task, int) { body(task); }); });
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
@@ -102,8 +104,11 @@ Peak measure_peak(const Options& options) {
   std::vector<float> results(threads * 16);  // a cache line for each
 
   constexpr std::size_t kMultiplyAdds = 1 << 20;
-  const double arithmetic = least_seconds(pool, [&](int task) {
-    results[static_cast<std::size_t>(task) * 16] = multiply_add(kMultiplyAdds, 0.5f, 1.0f);
+  std::vector<float> starts(12);
+  std::iota(starts.begin(), starts.end(), 1.0f);
+  const double arithmetic = least_seconds(pool, 25, [&](int task) {
+    results[static_cast<std::size_t>(task) * 16] =
+        multiply_add(kMultiplyAdds, 0.5f, 1.0f, starts.data());
   });
 
   const std::size_t share = (std::size_t{64} << 20) / threads / 64 * 64;  // floats
@@ -111,8 +116,8 @@ Peak measure_peak(const Options& options) {
   float* const values = reinterpret_cast<float*>(memory.data());
   const auto part = [&](int task) { return values + static_cast<std::size_t>(task) * share; };
   // Pages that were never written may all be the same one.
-  least_seconds(pool, [&](int task) { std::fill_n(part(task), share, 1.0f); });
-  const double reading = least_seconds(pool, [&](int task) {
+  least_seconds(pool, 1, [&](int task) { std::fill_n(part(task), share, 1.0f); });
+  const double reading = least_seconds(pool, 5, [&](int task) {
     results[static_cast<std::size_t>(task) * 16] = read(part(task), share);
   });
 

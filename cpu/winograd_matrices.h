@@ -39,6 +39,36 @@ constexpr Matrix<rows, columns> folded(const Matrix<rows, columns>& m) {
   return result;
 }
 
+// Operations of a row's sum over every `step`-th column: factors of 0 and 1 cost nothing.
+template <int rows, int columns>
+constexpr int sum_operations(const Matrix<rows, columns>& m, int row, int first, int step) {
+  int operations = 0, terms = 0;
+  for (int k = first; k < columns; k += step) {
+    const double factor = m.at[row][k];
+    if (factor == 0) continue;
+    const bool multiplies = factor != 1 && (terms == 0 || factor != -1);
+    operations += (terms > 0 ? 1 : 0) + (multiplies ? 1 : 0);
+    ++terms;
+  }
+  return operations;
+}
+
+// Floating-point operations of m * tile * transposed m, a multiply-add being two. Of a matrix with
+// more columns than rows, folded, as of one whose rows belong to points, pairs share their work.
+template <int rows, int columns>
+constexpr int transform_operations(const Matrix<rows, columns>& m) {
+  constexpr int pairs = ((rows > columns ? rows : columns) - 2) / 2;
+  int operations = 2 * pairs;
+  if (rows >= columns) {
+    operations += sum_operations(m, 0, 0, 1) + sum_operations(m, rows - 1, 0, 1);
+    for (int row = 1; row + 1 < rows; row += 2)
+      operations += sum_operations(m, row, 0, 2) + sum_operations(m, row, 1, 2);
+  } else {
+    for (int row = 0; row < rows; ++row) operations += sum_operations(m, row, 0, 1);
+  }
+  return operations * (rows + columns);
+}
+
 template <int m, int r>
 struct Winograd {
   static constexpr int kOutputs = m, kKernel = r, kTile = m + r - 1;

@@ -4,9 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "tests/app/private_mounts.h"
 #include "tests/app/quick_run.h"
 
 using namespace towers::test;
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -33,11 +35,11 @@ std::string names_of(const Json& row) {
 }
 
 const std::string kColumns =
-    "what,layer,batch_size,num_gpus,precision,allow_tf32,convolution,threads,input_threads,backend,"
-    "device,"
-    "devices,cuda_visible_devices,version,examples_per_sec,median,lowest,highest,uncertainty,"
-    "jitter,repeats,steps,ms_per_step,forward_ms,backward_ms,gflops,peak_gflops,"
-    "peak_gbytes_per_sec,input_share";
+    "what,layer,batch_size,num_gpus,precision,allow_tf32,convolution,threads,input_threads,dataset,"
+    "backend,device,devices,cuda_visible_devices,version,examples_per_sec,median,lowest,highest,"
+    "uncertainty,"
+    "jitter,repeats,steps,ms_per_step,forward_ms,backward_ms,gflops,executed_gflops,"
+    "share_of_floor,mbytes_per_step,gbytes_per_sec,peak_gflops,peak_gbytes_per_sec,input_share";
 
 }  // namespace
 
@@ -70,6 +72,12 @@ TEST_CASE("bench prints a row of JSON for each combination, in order") {
     // 105 MFLOP for each example.
     CHECK(row["gflops"].get<double>() ==
           Approx(row["examples_per_sec"].get<double>() * 0.1053).epsilon(0.001));
+    // Fewer are executed, by Winograd's transforms: that is what the peak bounds.
+    CHECK(row["executed_gflops"] < row["gflops"]);
+    CHECK(row["share_of_floor"].get<double>() ==
+          Approx(row["executed_gflops"].get<double>() / row["peak_gflops"].get<double>()));
+    CHECK(row["gbytes_per_sec"].get<double>() ==
+          Approx(row["mbytes_per_step"].get<double>() / row["ms_per_step"].get<double>()));
     const double examples = row["batch_size"].get<double>() * row["num_gpus"].get<double>();
     CHECK(row["ms_per_step"].get<double>() ==
           Approx(1000 * examples / row["examples_per_sec"].get<double>()).epsilon(0.001));
@@ -107,8 +115,11 @@ TEST_CASE("bench measures the layers of a step, then the rest and all of it") {
     if (i + 1 < rows.size())
       milliseconds += rows[i]["forward_ms"].get<double>() + rows[i]["backward_ms"].get<double>();
   }
-  CHECK(rows[0]["gflops"] > 0);
-  CHECK(rows[1]["gflops"].is_null());  // a pool has no multiply-adds
+  CHECK(rows[0]["gflops"] > rows[0]["executed_gflops"]);
+  CHECK(rows[6]["gflops"].get<double>() ==
+        Approx(rows[6]["executed_gflops"].get<double>()));  // a dense layer
+  CHECK(rows[1]["gflops"].is_null());                       // a pool has no multiply-adds
+  CHECK(rows[1]["mbytes_per_step"] > 0);
   CHECK(rows.back()["examples_per_sec"] > 0);
   CHECK(rows.back()["ms_per_step"].get<double>() <= Approx(milliseconds));
 
@@ -127,7 +138,8 @@ TEST_CASE("bench prints a table, with rates as tf_cnn_benchmarks prints them") {
   CHECK(contains(lines[0], "1 thread"));
   CHECK(contains(lines[0], "GB/s"));
   CHECK(contains(lines[1], "examples/sec"));
-  const std::regex kRow(R"( +8 +1 +fp32 +auto +1  [\d.]+ \+/- [\d.]+ \(jitter = [\d.]+\) .* %)");
+  const std::regex kRow(
+      R"( +8 +1 +fp32 +auto +1  [\d.]+ \+/- [\d.]+ \(jitter = [\d.]+\) .* % +[\d.]+)");
   CHECK(std::regex_match(lines[3], kRow));
 }
 
@@ -150,6 +162,35 @@ TEST_CASE("bench leaves out what its file holds already, and adds the rest") {
 
   // Another number of threads is another measurement.
   CHECK(rows_of(bench({"--json", csv, "--batch_size=4", "--compute_threads=2"})).size() == 1);
+}
+
+TEST_CASE("bench measures again what its file holds of another data set") {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "sweep.csv";
+  const std::vector<std::string> input{"--what=input", "--batch_size=4", "--json",
+                                       "--csv=" + path.string()};
+  CHECK(rows_of(bench(input)).size() == 1);
+  CHECK(rows_of(bench(input)).empty());
+  std::string text = read_file(path);
+  const std::size_t at = text.find(",synthetic,");
+  REQUIRE(at != std::string::npos);
+  write_file(path, text.replace(at, 11, ",cifar10,"));
+  CHECK(rows_of(bench(input)).size() == 1);
+}
+
+TEST_CASE("bench refuses a file that it cannot write before it measures") {
+  if (!private_mounts_allowed()) return skip("mounting a file system is not allowed here");
+  TemporaryFolder folder;
+  const auto dir = folder.path() / "sweeps";
+  const std::string csv = "--csv=" + (dir / "sweep.csv").string();
+  fs::create_directory(dir);
+  REQUIRE(bench({"--batch_size=4", csv}).exit_code == 0);
+  REQUIRE(mount_read_only(dir));
+  const ProcessResult run = bench({"--batch_size=4,8", csv});
+  CHECK(run.exit_code == 1);
+  CHECK(run.out.empty());
+  CHECK(lines_of(run.err).size() == 1);
+  CHECK(contains(run.err, "sweep.csv"));
 }
 
 TEST_CASE("bench goes on after a combination that cannot be measured, and says so at the end") {

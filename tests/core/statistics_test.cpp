@@ -61,3 +61,16 @@ TEST_CASE("the arithmetic of a step is counted as direct convolution") {
   CHECK(forward == Approx(2 * 18.5e6).epsilon(0.01));
   CHECK(step_operations(net) == Approx(105e6).epsilon(0.01));
 }
+
+TEST_CASE("a layer's bytes are its activations, gradients and variables, once a pass") {
+  const Net net = cifar10_net();
+  const std::vector<LayerOperations> bytes = layer_bytes(net, 10);
+  REQUIRE(bytes.size() == net.layers.size());
+  const double images = 10.0 * 24 * 24 * 3, out = 10.0 * 24 * 24 * 64,
+               weights = 5 * 5 * 3 * 64 + 64;
+  CHECK(bytes[0].forward == 4 * (images + weights + out));
+  CHECK(bytes[0].backward == 4 * (images + out + 2 * weights));  // nobody asks for d_images
+  const double pooled = 10.0 * 12 * 12 * 64;
+  CHECK(bytes[1].forward == 4 * (out + pooled));
+  CHECK(bytes[1].backward == 4 * (2 * out + pooled));
+}

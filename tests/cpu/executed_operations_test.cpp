@@ -1,0 +1,53 @@
+// How much arithmetic is executed, against counts made by hand.
+
+#include "cpu/executed_operations.h"
+
+#include <catch2/catch.hpp>
+
+#include "core/error.h"
+#include "core/models/cifar10.h"
+#include "cpu/winograd_matrices.h"
+
+using namespace towers;
+using namespace towers::cpu;
+
+TEST_CASE("a transform's operations are counted as the transforms are written") {
+  // Rows 1 0 -1 0, and as pair -a + b, where a and b are shared; last 0 -1 0 1. In one dimension
+  // that is 1 for the first, 2 for a = x1, b = x2 * 2 (one product), 1 + ... for the last.
+  constexpr Matrix<4, 4> m{{{1, 0, -1, 0}, {0, 3, 2, 0}, {0, -3, 2, 0}, {0, -1, 0, 1}}};
+  // first: one difference; pair: two products, a sum, a difference; last: a product by -1, a sum
+  STATIC_REQUIRE(transform_operations(m) == (1 + 4 + 2) * 8);
+  // y0 = x0 + (x1 + x2), y1 = 2 * (x1 - x2) + x3
+  constexpr Matrix<2, 4> back{{{1, 1, 1, 0}, {0, 2, -2, 1}}};
+  // sum and difference of the pair, one more sum, a product and a sum
+  STATIC_REQUIRE(transform_operations(folded(back)) == (2 + 1 + 2) * 6);
+}
+
+TEST_CASE("direct convolution executes what is counted as direct convolution") {
+  const Net net = cifar10_net();
+  CHECK(sum_of_steps(executed_operations(net, "direct", 128)) == step_operations(net));
+  CHECK_THROWS_AS(executed_operations(net, "abacus", 128), UsageError);
+}
+
+TEST_CASE("Winograd's transforms execute their products, and some operations around them") {
+  const Net net = cifar10_net();
+  const std::vector<LayerOperations> direct = layer_operations(net);
+  const std::vector<LayerOperations> executed = executed_operations(net, "winograd4", 128);
+  REQUIRE(executed.size() == direct.size());
+  for (std::size_t l = 0; l < direct.size(); ++l) {
+    INFO(net.layers[l].name);
+    if (std::holds_alternative<Convolution>(net.layers[l].op)) {
+      // 64 products for a tile of 16 outputs, where direct convolution has 25 for each.
+      CHECK(executed[l].forward > direct[l].forward * 64 / (16 * 25));
+      CHECK(executed[l].backward > direct[l].backward * 64 / (16 * 25));
+      CHECK(executed[l].step() < direct[l].step());
+    } else {
+      CHECK(executed[l].step() == direct[l].step());
+    }
+  }
+  // The products of conv2 are 9 tiles of 64 positions of 64 x 64 channels, three times.
+  const double products = 3 * 2.0 * 9 * 64 * 64 * 64;
+  CHECK(executed[3].step() == Approx(1.15 * products).epsilon(0.1));
+  // Larger batches share the weights' transforms among more examples.
+  CHECK(executed_operations(net, "winograd4", 1024)[3].step() < executed[3].step());
+}
