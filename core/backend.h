@@ -16,6 +16,8 @@
 
 namespace towers {
 
+class CommunicationThread;
+
 enum class Precision { fp32, bf16, fp16, fp64 };
 std::string to_string(Precision precision);
 
@@ -35,6 +37,9 @@ struct CompileOptions {
   std::vector<int> device_of_tower;  // one entry per tower: index into Backend::devices()
   bool deterministic = false;
   std::string convolution = "auto";  // auto, winograd4, winograd2, direct
+  // The other processes of the run, each of which compiles the same, with as many towers; null:
+  // alone. Towers then step together with theirs: average_gradients waits for them.
+  std::shared_ptr<CommunicationThread> ranks{};
 };
 
 // Losses of one tower in one step.
@@ -53,7 +58,7 @@ struct NonFinite {
 };
 
 struct StepReport {
-  std::vector<Losses> towers;
+  std::vector<Losses> towers;  // of all ranks, in order; of other ranks after average_gradients
   std::optional<NonFinite> non_finite;
 };
 

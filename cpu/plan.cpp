@@ -61,7 +61,8 @@ const float* Plan::logits(const Batch& batch, bool keep_activations) {
   return in;
 }
 
-double Plan::gradients(const Batch& batch, bool keep_activations, std::span<float> gradients) {
+double Plan::gradients(const Batch& batch, bool keep_activations, std::span<float> gradients,
+                       const LayerDone& done) {
   const float* out = logits(batch, keep_activations);
   if (steps_.empty()) return 0;
   float* d_logits = steps_.back().d_out.data();
@@ -72,6 +73,7 @@ double Plan::gradients(const Batch& batch, bool keep_activations, std::span<floa
     const float* in = s == 0 ? batch.images : steps_[s - 1].out.data();
     float* d_in = s == 0 ? nullptr : steps_[s - 1].d_out.data();
     steps_[s].stage->backward(in, steps_[s].d_out.data(), d_in, variables_, gradients);
+    if (done) done(steps_[s].first_layer, loss);
   }
   return loss;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // A net compiled for one CPU device and batch size: layouts, memory and the order of work.
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,9 +32,13 @@ class Plan {
   void prepare(std::span<const float> variables);
   // [batch.size][classes], up to the compiled batch size.
   const float* logits(const Batch& batch, bool keep_activations);
+  // Told, as the backward pass goes, that the gradients of `layer` and those behind it are made,
+  // and the batch's mean cross-entropy. Only layers at which a stage begins are named.
+  using LayerDone = std::function<void(std::size_t layer, double loss)>;
   // The gradients of a batch of the compiled size, with weight decay; returns its mean
   // cross-entropy.
-  double gradients(const Batch& batch, bool keep_activations, std::span<float> gradients);
+  double gradients(const Batch& batch, bool keep_activations, std::span<float> gradients,
+                   const LayerDone& done = {});
   // As Towers::activations, of the last batch; empty where the net has no such layer.
   std::span<const float> activations(const std::string& layer) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 namespace towers::cpu {
@@ -26,7 +27,8 @@ CpuTowers::CpuTowers(std::shared_ptr<Machine> machine, const Net& net,
     gradients_.push_back(memory_.floats(layout_.size()));
     gradient_pointers_.push_back(gradients_.back().data());
   }
-  if (gradients_.size() > 1) mean_ = memory_.floats(layout_.size());
+  if (gradients_.size() > 1 || options.ranks) mean_ = memory_.floats(layout_.size());
+  if (options.ranks) exchange_ = make_exchange(net, options.ranks);
   for (std::size_t d = 0; d < jobs_.size(); ++d) {
     jobs_[d].owner = this;
     if (!jobs_[d].towers.empty())
@@ -42,8 +44,36 @@ CpuTowers::CpuTowers(std::shared_ptr<Machine> machine, const Net& net,
     for (std::size_t at = 0; at < variable.size; at += kPieceSize)
       pieces_.push_back({v, variable.offset + at, std::min(kPieceSize, variable.size - at), {}, 0});
   }
-  report_.towers.resize(gradients_.size());
+  report_.towers.resize(exchange_ ? exchange_->towers() : gradients_.size());
   for (Losses& losses : report_.towers) losses.weight_losses.resize(decayed);
+}
+
+// The dense layers behind the last spatial one have most of the variables, and their gradients are
+// ready while most of the backward pass is still to come.
+std::unique_ptr<GradientExchange> CpuTowers::make_exchange(
+    const Net& net, const std::shared_ptr<CommunicationThread>& ranks) {
+  std::size_t layer = net.layers.size() - 1;
+  while (layer > 0 && std::holds_alternative<Dense>(net.layers[layer - 1].op)) --layer;
+  first_bucket_layer_ = layer + 1 < net.layers.size() ? layer : 0;
+  GradientExchange::Buffers buffers;
+  for (const std::span<float> tower : gradients_)
+    buffers.gradients.push_back(std::as_writable_bytes(tower));
+  buffers.mean = std::as_writable_bytes(mean_);
+  const auto first =
+      std::find_if(layout_.variables().begin(), layout_.variables().end(),
+                   [&](const Variable& variable) { return variable.layer >= first_bucket_layer_; });
+  buffers.first_bucket =
+      sizeof(float) * (first == layout_.variables().end() ? layout_.size() : first->offset);
+  const auto mean = [this](const std::byte* towers, std::size_t size, std::byte* out) {
+    const std::size_t values = size / sizeof(float);
+    for (std::size_t t = 0; t < received_pointers_.size(); ++t)
+      received_pointers_[t] = reinterpret_cast<const float*>(towers) + t * values;
+    machine_->kernels().average.average(received_pointers_, 0, values,
+                                        reinterpret_cast<float*>(out));
+  };
+  auto exchange = std::make_unique<GradientExchange>(ranks, std::move(buffers), mean);
+  received_pointers_.resize(exchange->towers());
+  return exchange;
 }
 
 void CpuTowers::check(std::span<const Batch> batches) const {
@@ -64,6 +94,7 @@ void CpuTowers::compute_gradients(std::span<const Batch> batches, bool keep_acti
   keep_activations_ = keep_activations;
   machine_->run_on_each_device(jobs_);
   sum_weight_losses();
+  if (!exchange_) sum_losses();
 }
 
 void CpuTowers::DeviceJob::operator()() {
@@ -71,8 +102,17 @@ void CpuTowers::DeviceJob::operator()() {
   plan->prepare(owner->variables_);
   for (const std::size_t t : towers) {
     const bool keep = owner->keep_activations_ && t + 1 == owner->gradients_.size();
-    const double loss = plan->gradients(owner->batches_[t], keep, owner->gradients_[t]);
-    owner->report_.towers[t].cross_entropy = static_cast<float>(loss);
+    GradientExchange* exchange = owner->exchange_.get();
+    const auto layer_done = [this, t](std::size_t layer, double loss) {
+      if (layer == owner->first_bucket_layer_) owner->exchange_->first_ready(t, loss);
+    };
+    const double loss =
+        plan->gradients(owner->batches_[t], keep, owner->gradients_[t],
+                        exchange != nullptr ? Plan::LayerDone(layer_done) : Plan::LayerDone());
+    if (exchange != nullptr)
+      exchange->all_ready();
+    else
+      owner->report_.towers[t].cross_entropy = static_cast<float>(loss);
   }
 }
 
@@ -88,7 +128,7 @@ void CpuTowers::sum_weight_losses() {
   });
 
   std::size_t loss = 0;
-  double total = 0;
+  weight_loss_ = 0;
   for (auto piece = pieces_.begin(); piece != pieces_.end();) {
     const std::size_t variable = piece->variable;
     const double decay = decay_of(*piece);
@@ -98,15 +138,26 @@ void CpuTowers::sum_weight_losses() {
     if (decay == 0) continue;
     for (Losses& losses : report_.towers)
       losses.weight_losses[loss] = static_cast<float>(decay * squares / 2);
-    total += decay * squares / 2;
+    weight_loss_ += decay * squares / 2;
     ++loss;
   }
+}
+
+void CpuTowers::sum_losses() {
   for (Losses& losses : report_.towers)
-    losses.total = static_cast<float>(static_cast<double>(losses.cross_entropy) + total);
+    losses.total = static_cast<float>(static_cast<double>(losses.cross_entropy) + weight_loss_);
 }
 
 void CpuTowers::average_gradients() {
-  if (report_.non_finite || gradients_.size() == 1) return;
+  if (report_.non_finite) return;
+  if (exchange_) {
+    exchange_->finish();
+    for (std::size_t t = 0; t < report_.towers.size(); ++t)
+      report_.towers[t].cross_entropy = static_cast<float>(exchange_->losses()[t]);
+    sum_losses();
+    return;
+  }
+  if (gradients_.size() == 1) return;
   const std::lock_guard lock(machine_->mutex());
   machine_->for_each(static_cast<int>(pieces_.size()), [&](int task) {
     const Piece& piece = pieces_[static_cast<std::size_t>(task)];
@@ -118,7 +169,7 @@ void CpuTowers::average_gradients() {
 void CpuTowers::apply_gradients(float learning_rate, float average_decay) {
   if (report_.non_finite) return;
   const std::lock_guard lock(machine_->mutex());
-  const float* gradient = gradients_.size() == 1 ? gradients_[0].data() : mean_.data();
+  const float* gradient = mean_.empty() ? gradients_[0].data() : mean_.data();
   machine_->for_each(static_cast<int>(pieces_.size()), [&](int task) {
     Piece& piece = pieces_[static_cast<std::size_t>(task)];
     piece.seen = machine_->kernels().update.update(
@@ -160,8 +211,13 @@ NonFinite CpuTowers::name_gradient(std::size_t v) const {
     return !all_finite(variable.size, tower.data() + variable.offset);
   });
   // The sum of finite gradients may overflow: no tower's fault then.
-  const int tower = bad == gradients_.end() ? -1 : static_cast<int>(bad - gradients_.begin());
-  return {tower, "gradient of " + variable.name, 0};
+  constexpr int kNone = std::numeric_limits<int>::max();
+  int tower = bad == gradients_.end() ? kNone : static_cast<int>(bad - gradients_.begin());
+  if (exchange_) {  // all ranks ask: they see the same mean
+    if (tower != kNone) tower += static_cast<int>(exchange_->first_tower());
+    tower = exchange_->smallest(tower);
+  }
+  return {tower == kNone ? -1 : tower, "gradient of " + variable.name, 0};
 }
 
 void CpuTowers::read_variables(std::span<float> out) {
@@ -173,7 +229,7 @@ void CpuTowers::read_moving_averages(std::span<float> out) {
 }
 
 void CpuTowers::read_gradients(std::span<float> out) {
-  const std::span<float> gradient = gradients_.size() == 1 ? gradients_[0] : mean_;
+  const std::span<float> gradient = mean_.empty() ? gradients_[0] : mean_;
   std::copy_n(gradient.data(), layout_.size(), out.data());
 }
 

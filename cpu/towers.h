@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "cpu/gradient_exchange.h"
 #include "cpu/machine.h"
 #include "cpu/memory.h"
 #include "cpu/plan.h"
@@ -46,7 +47,10 @@ class CpuTowers final : public Towers {
   };
 
   void check(std::span<const Batch> batches) const;
+  std::unique_ptr<GradientExchange> make_exchange(
+      const Net& net, const std::shared_ptr<CommunicationThread>& ranks);
   void sum_weight_losses();
+  void sum_losses();
   std::optional<NonFinite> find_trouble() const;
   NonFinite name_gradient(std::size_t variable) const;
 
@@ -61,7 +65,11 @@ class CpuTowers final : public Towers {
   std::span<float> variables_, averages_;
   std::vector<std::span<float>> gradients_;  // of each tower
   std::vector<const float*> gradient_pointers_;
-  std::span<float> mean_;  // of several towers
+  std::span<float> mean_;                       // of several towers
+  std::unique_ptr<GradientExchange> exchange_;  // with other ranks
+  std::vector<const float*> received_pointers_;
+  std::size_t first_bucket_layer_ = 0;
+  double weight_loss_ = 0;
   StepReport report_;
   std::int64_t good_steps_ = 0;
 
