@@ -7,18 +7,17 @@
 // This file decides which command runs, and is the only place that catches errors.
 
 #include <exception>
-#include <new>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "app/commands.h"
+#include "app/failure.h"
 #include "app/setup.h"
 #include "app/signals.h"
 #include "cli/completion.h"
 #include "cli/console.h"
 #include "cli/parse.h"
-#include "core/error.h"
 
 namespace towers::app {
 namespace {
@@ -63,13 +62,9 @@ int main(int argc, char** argv) {
     const cli::Parsed parsed =
         cli::parse(std::vector<std::string>(argv + 1, argv + argc), app::version_text);
     return std::visit(app::Run{parsed}, parsed.command);
-  } catch (const UsageError& error) {
-    cli::log_error(error.what());
-    return 2;
-  } catch (const std::bad_alloc&) {
-    cli::log_error("out of memory; a smaller --batch_size or --num_gpus needs less");
-  } catch (const std::exception& error) {
-    cli::log_error(error.what());
+  } catch (const std::exception&) {
+    const app::Failure failure = app::current_failure();
+    cli::log_error(failure.text);
+    return failure.exit_code;
   }
-  return 1;
 }

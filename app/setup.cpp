@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/console.h"
+#include "cluster/mpi_loader.h"
 #include "core/error.h"
 #include "cpu/backend.h"
 #include "cuda/loader.h"
@@ -34,6 +35,7 @@ std::string version_text() {
   text += "GPU module: " + cuda::module_build() + "\n";
   const auto reason = cuda::why_not_loadable(cuda::look_around());
   text += "GPU module loads: " + (reason ? "no, " + reason->text : std::string("yes"));
+  text += "\nMPI module: " + cluster::mpi_build();
   return text;
 }
 

@@ -35,7 +35,7 @@ const char* operation_name(const Layer& layer) {
 
 std::string to_text(const StartTable& t) {
   const cli::TrainOptions& o = t.options;
-  const std::int64_t global_batch = static_cast<std::int64_t>(o.batch_size) * o.num_gpus;
+  const std::int64_t towers = std::int64_t{o.num_gpus} * t.ranks;
   std::string rate = short_number(o.learning_rate) + ", x " + short_number(o.learning_rate_decay) +
                      " every " + std::to_string(t.schedule.decay_steps) + " steps (" +
                      short_number(o.epochs_per_decay) + " epochs by " + o.decay_by + ")";
@@ -44,10 +44,10 @@ std::string to_text(const StartTable& t) {
                                 : "at the end";
   checkpoints +=
       o.max_to_keep > 0 ? ", newest " + std::to_string(o.max_to_keep) + " kept" : ", all kept";
-  return cli::table({
+  std::vector<std::pair<std::string, std::string>> rows = {
       {"devices", devices_text(t)},
-      {"batch", std::to_string(o.batch_size) + " x " + std::to_string(o.num_gpus) + " = " +
-                    std::to_string(global_batch) + " (per tower x towers)"},
+      {"batch", std::to_string(o.batch_size) + " x " + std::to_string(towers) + " = " +
+                    std::to_string(o.batch_size * towers) + " (per tower x towers)"},
       {"precision", o.precision},
       {"data", t.data},
       {"seed", std::to_string(t.seed)},
@@ -58,7 +58,12 @@ std::string to_text(const StartTable& t) {
       {"checkpoints", checkpoints},
       {"summaries", o.summary_every > 0 ? "every " + std::to_string(o.summary_every) + " steps"
                                         : std::string("none")},
-  });
+  };
+  if (t.ranks > 1)
+    rows.insert(rows.begin() + 1,
+                {"ranks", std::to_string(t.ranks) + " x " + std::to_string(o.num_gpus) + " = " +
+                              std::to_string(towers) + " (processes x towers of each)"});
+  return cli::table(rows);
 }
 
 std::string shared_devices_line(int towers, std::size_t devices) {
@@ -87,7 +92,8 @@ void say_start(const StartTable& table, const Net& net,
   cli::log_info(
       "Filling queue with 20000 CIFAR images before starting to train. "
       "This will take a few minutes.");
-  for (int t = 0; t < options.num_gpus; ++t) cli::log_info("running: tower_" + std::to_string(t));
+  for (int t = 0; t < options.num_gpus * table.ranks; ++t)
+    cli::log_info("running: tower_" + std::to_string(t));
 }
 
 }  // namespace towers::app

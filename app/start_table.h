@@ -24,6 +24,7 @@ struct StartTable {
   int input_threads;
   std::int64_t first_step;
   std::string train_dir;
+  int ranks = 1;  // processes, each with towers as here
 };
 
 std::string to_text(const StartTable& table);

@@ -27,7 +27,8 @@ void StepOutput::display(std::int64_t step, double epochs, StepClock& clock) con
   const Losses mean = mean_losses(towers.report().towers);
   const StepClock::Rate rate = clock.rate_since_last_display();
   const auto now = std::chrono::system_clock::now();
-  const double seconds_per_batch = rate.seconds_per_step / options.num_gpus;
+  const double seconds_per_batch =
+      rate.seconds_per_step / static_cast<double>(towers.report().towers.size());
   cli::print_line(
       cli::step_line(now, step, mean.total, rate.examples_per_second, seconds_per_batch));
   if (files == nullptr || files->metrics() == nullptr) return;

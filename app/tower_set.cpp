@@ -1,23 +1,40 @@
 #include "app/tower_set.h"
 
+#include <utility>
+
 #include "app/backend_choice.h"
 #include "app/setup.h"
+#include "core/error.h"
 #include "core/models/cifar10.h"
 #include "data/dataset.h"
 #include "data/event_file.h"
 
 namespace towers::app {
 
-TowerSet::TowerSet(const cli::TrainOptions& options)
+namespace {
+
+std::unique_ptr<Backend> backend_for(const cli::TrainOptions& options, bool several_processes) {
+  std::unique_ptr<Backend> backend = make_backend(options);
+  if (several_processes && backend->devices().front().kind != DeviceKind::cpu)
+    throw Error(
+        "several processes (mpirun, srun) train on CPUs only, not on GPUs yet; give --device=cpu, "
+        "or start one process with --num_gpus");
+  return backend;
+}
+
+}  // namespace
+
+TowerSet::TowerSet(const cli::TrainOptions& options, std::shared_ptr<CommunicationThread> ranks)
     : net(cifar10_net(options.weight_decay)),
       layout(net),
-      backend(make_backend(options)),
+      backend(backend_for(options, ranks != nullptr)),
       placement(place_towers(options.num_gpus, backend->devices(), options.allow_soft_placement)),
       towers(backend->compile(net, {.batch_size = options.batch_size,
                                     .precision = parse_precision(options.precision),
                                     .device_of_tower = placement.device_of_tower,
                                     .deterministic = options.deterministic,
-                                    .convolution = options.convolution})) {}
+                                    .convolution = options.convolution,
+                                    .ranks = std::move(ranks)})) {}
 
 std::vector<std::string> TowerSet::device_names() const {
   std::vector<std::string> names;

@@ -15,8 +15,10 @@
 namespace towers::app {
 
 struct TowerSet {
-  // Throws Error or UsageError: no such device, too few of them, memory.
-  explicit TowerSet(const cli::TrainOptions& options);
+  // ranks: the other processes whose towers step together with these; null: none. Throws Error or
+  // UsageError: no such device, too few of them, memory.
+  explicit TowerSet(const cli::TrainOptions& options,
+                    std::shared_ptr<CommunicationThread> ranks = nullptr);
 
   std::vector<std::string> device_names() const;  // full ones, by tower
   // A GraphDef of the towers for TensorBoard.

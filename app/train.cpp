@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "app/commands.h"
+#include "app/rank_settings.h"
+#include "app/ranks.h"
 #include "app/signals.h"
 #include "app/step_clock.h"
 #include "app/step_output.h"
@@ -18,35 +20,44 @@ bool due(std::int64_t step, std::int64_t every) {
   return every > 0 && step % every == 0;
 }
 
+constexpr int kStopInOrder = -1;
+
+// Why this process wants no further step: a signal, kStopInOrder, or 0.
+int reason_to_stop(const cli::TrainOptions& options, const StepClock& clock) {
+  if (const int signal = SignalGuard::received()) return signal;
+  const bool out_of_time = options.max_seconds > 0 && clock.seconds() >= options.max_seconds;
+  return out_of_time || cli::stdout_closed() ? kStopInOrder : 0;
+}
+
 // Trains from first_step to max_steps, or until a signal, the time limit, or nobody reads
 // stdout any more; returns the last step made.
 std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& clock) {
   const cli::TrainOptions& options = run.options();
   Towers& towers = run.towers();
-  RunFiles& files = run.files();
+  Ranks& ranks = run.ranks();
   Summaries summaries(run.set().net, run.set().layout);
   std::vector<Batch> batches(static_cast<std::size_t>(options.num_gpus));
 
   std::int64_t step = run.first_step();
   for (;; ++step) {
-    const bool summarize = due(step, options.summary_every);
+    const bool summarize = ranks.leads() && due(step, options.summary_every);
     for (Batch& batch : batches) batch = run.pipeline().next();
     clock.lap(Phase::input);
 
+    ranks.begin_step(reason_to_stop(options, clock));
     const float rate = learning_rate(run.schedule(), step);
     towers.compute_gradients(batches, summarize);
     clock.lap(Phase::compute);
     towers.average_gradients();
     towers.apply_gradients(rate, moving_average_decay(run.schedule(), step + 1));
     for (std::size_t t = 0; t < batches.size(); ++t) run.pipeline().release();
+    const bool stop = ranks.end_step(reason_to_stop(options, clock)) != 0;
     clock.lap(Phase::averaging);
 
-    const bool out_of_time = options.max_seconds > 0 && clock.seconds() >= options.max_seconds;
-    const bool last = step + 1 >= options.max_steps || out_of_time ||
-                      SignalGuard::received() != 0 || cli::stdout_closed();
-    const bool show = due(step, options.display_every);
-    const bool test = due(step, options.eval_every) && step > 0;
-    const bool save = last || due(step, options.checkpoint_every);
+    const bool last = step + 1 >= options.max_steps || stop;
+    const bool show = ranks.leads() && due(step, options.display_every);
+    const bool test = ranks.leads() && due(step, options.eval_every) && step > 0;
+    const bool save = ranks.leads() && (last || due(step, options.checkpoint_every));
     // A device may be steps behind the host: nothing is shown, tested or saved before it has said
     // that all is well.
     if (show || summarize || test || save) towers.report();
@@ -58,8 +69,9 @@ std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& c
 
     if (show) output.display(step, run.epochs_after(step), clock);
     if (summarize)
-      files.try_events(
-          [&] { summaries.write(files.events(), step, towers, towers.report().towers, rate); });
+      run.files()->try_events([&] {
+        summaries.write(run.files()->events(), step, towers, towers.report().towers, rate);
+      });
     clock.lap(Phase::summaries);
     if (test) output.precision(step, run.evaluate());
     clock.lap(Phase::evaluation);
@@ -69,10 +81,8 @@ std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& c
   }
 }
 
-}  // namespace
-
-int run_train(const cli::TrainOptions& options, const cli::Parsed& parsed) {
-  TrainingRun run(options, parsed);
+int train(const cli::TrainOptions& options, const cli::Parsed& parsed, Ranks& ranks) {
+  TrainingRun run(options, parsed, ranks);
   if (run.finished()) {
     cli::log_info("nothing to do: " + std::to_string(run.first_step()) +
                   " steps are made and --max_steps=" + std::to_string(options.max_steps));
@@ -81,12 +91,25 @@ int run_train(const cli::TrainOptions& options, const cli::Parsed& parsed) {
   run.start();
   SignalGuard signals;
   StepClock clock;
-  const Watchdog watchdog(clock, options.stall_seconds, cli::log_warning, cli::log_info);
-  const StepOutput output{run.options(), run.schedule(), run.towers(), &run.files()};
+  const Watchdog watchdog(clock, options.stall_seconds, cli::log_warning, cli::log_info,
+                          ranks.alone() ? "the towers" : "a rank, for its gradients");
+  const StepOutput output{run.options(), run.schedule(), run.towers(), run.files()};
   const std::int64_t last_step = train_loop(run, output, clock);
   clock.lap(Phase::evaluation);
-  output.end(last_step, run.epochs_after(last_step), clock);
-  return exit_code_of(SignalGuard::received());
+  if (ranks.leads()) output.end(last_step, run.epochs_after(last_step), clock);
+  return exit_code_of(ranks.finish(SignalGuard::received()));
+}
+
+}  // namespace
+
+int run_train(const cli::TrainOptions& given, const cli::Parsed& parsed) {
+  Ranks ranks;
+  return ranks.run([&] {
+    cli::TrainOptions options = given;
+    require_equal_flags(ranks, options, parsed);
+    share_threads(ranks, options);
+    return train(options, parsed, ranks);
+  });
 }
 
 }  // namespace towers::app

@@ -1,48 +1,75 @@
 #include "app/training_run.h"
 
+#include <span>
+#include <vector>
+
 #include "app/setup.h"
 #include "app/start_table.h"
 
 namespace towers::app {
 
-TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& parsed)
+TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& parsed, Ranks& ranks)
     : options_(options),
-      schedule_(schedule_of(options, options.num_gpus)),
-      set_(options),
-      files_(
-          std::make_unique<RunFiles>(options, parsed.flagfile, set_.layout, examples_per_step())) {
+      ranks_(ranks),
+      schedule_(schedule_of(options, options.num_gpus * ranks.count())),
+      set_(options, ranks.thread()) {
+  restore(parsed.flagfile);
   if (finished()) return;
-  files_->check();
+  if (files_) files_->check();
   dataset_ = load_dataset(options, data::Split::train);
-  if (options.eval_every > 0)
+  if (files_ && options.eval_every > 0)
     evaluation_ = std::make_unique<PeriodicEvaluation>(options, *set_.backend, set_.net);
-  towers().write_variables(files_->variables(), files_->averages());
+  const std::uint64_t before =  // examples that earlier ranks take of a step
+      static_cast<std::uint64_t>(options.batch_size) *
+      static_cast<std::uint64_t>(options.num_gpus) * static_cast<std::uint64_t>(ranks.rank());
   pipeline_ = std::make_unique<data::Pipeline>(
       dataset_,
       data::PipelineOptions{.batch_size = options.batch_size,
                             .capacity = 2 * options.num_gpus,
                             .threads = input_threads(options),
-                            .seed = files_->seed(),
-                            .first_position = files_->first_position()},
+                            .seed = start_.seed,
+                            .first_position = start_.position + before,
+                            .turn = options.num_gpus,
+                            .readers = ranks.count()},
       [this](std::size_t bytes) { return set_.backend->allocate(bytes); });
 }
 
+// The leader restores, or draws initial values, for all.
+void TrainingRun::restore(const std::string& flagfile) {
+  if (ranks_.leads()) {
+    files_ = std::make_unique<RunFiles>(options_, flagfile, set_.layout, examples_per_step());
+    start_ = {files_->seed(), files_->first_step(), files_->first_position()};
+  }
+  ranks_.take_leaders(std::as_writable_bytes(std::span(&start_, 1)));
+  std::vector<float> variables(set_.layout.size()), averages(set_.layout.size());
+  if (files_) {
+    variables = files_->variables();
+    averages = files_->averages();
+  }
+  for (std::vector<float>* values : {&variables, &averages})
+    ranks_.take_leaders(std::as_writable_bytes(std::span(*values)));
+  towers().write_variables(variables, averages);
+}
+
 void TrainingRun::start() {
+  ranks_.agree();  // before anything of a former run is deleted
+  if (!files_) return;
   files_->begin(set_.graph(options_.batch_size));
   say_start({.options = options_,
              .backend = *set_.backend,
              .placement = set_.placement,
              .schedule = schedule_,
              .data = dataset_.description,
-             .seed = files_->seed(),
+             .seed = start_.seed,
              .input_threads = input_threads(options_),
              .first_step = first_step(),
-             .train_dir = files_->folder().path().string()},
+             .train_dir = files_->folder().path().string(),
+             .ranks = ranks_.count()},
             set_.net, set_.device_names());
 }
 
 std::uint64_t TrainingRun::position_after(std::int64_t step) const {
-  return files_->first_position() +
+  return start_.position +
          static_cast<std::uint64_t>((step + 1 - first_step()) * examples_per_step());
 }
 

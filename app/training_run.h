@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "app/periodic_evaluation.h"
+#include "app/ranks.h"
 #include "app/run_files.h"
 #include "app/tower_set.h"
 #include "cli/options.h"
@@ -18,8 +19,9 @@ namespace towers::app {
 class TrainingRun {
  public:
   // The pre-flight check: devices and placement, the folder, the restored or initial variables,
-  // space for the checkpoints, the data and its labels. Throws Error or UsageError.
-  TrainingRun(const cli::TrainOptions& options, const cli::Parsed& parsed);
+  // space for the checkpoints, the data and its labels. Throws Error or UsageError. `ranks` must
+  // outlive it; what is kept in train_dir is the leader's.
+  TrainingRun(const cli::TrainOptions& options, const cli::Parsed& parsed, Ranks& ranks);
 
   // A run that was resumed at or past --max_steps has nothing to do, and writes nothing.
   bool finished() const { return first_step() >= options_.max_steps; }
@@ -31,11 +33,13 @@ class TrainingRun {
   const Schedule& schedule() const { return schedule_; }
   TowerSet& set() { return set_; }
   Towers& towers() { return *set_.towers; }
-  RunFiles& files() { return *files_; }
+  Ranks& ranks() { return ranks_; }
+  RunFiles* files() { return files_.get(); }  // null on ranks that do not lead
   data::Pipeline& pipeline() { return *pipeline_; }
-  std::int64_t first_step() const { return files_->first_step(); }
+  std::int64_t first_step() const { return start_.step; }
+  int all_towers() const { return options_.num_gpus * ranks_.count(); }
   std::int64_t examples_per_step() const {
-    return static_cast<std::int64_t>(options_.batch_size) * options_.num_gpus;
+    return static_cast<std::int64_t>(options_.batch_size) * all_towers();
   }
 
   // Position in the example stream after `step`, and the epochs that makes.
@@ -48,10 +52,20 @@ class TrainingRun {
   Precision1 evaluate();
 
  private:
+  // Where all ranks begin.
+  struct Start {
+    std::uint64_t seed = 0;
+    std::int64_t step = 0;
+    std::uint64_t position = 0;  // in the example stream
+  };
+  void restore(const std::string& flagfile);
+
   cli::TrainOptions options_;
+  Ranks& ranks_;
   Schedule schedule_;
   TowerSet set_;
   std::unique_ptr<RunFiles> files_;
+  Start start_;
   data::Dataset dataset_;
   std::unique_ptr<data::Pipeline> pipeline_;
   std::unique_ptr<PeriodicEvaluation> evaluation_;  // with --eval_every only

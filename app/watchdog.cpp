@@ -9,10 +9,11 @@ namespace towers::app {
 namespace {
 
 // What comes behind the phase that ended last; see the training loop.
-const char* awaited_after(Phase ended) {
+const char* awaited_after(Phase ended, const char* after_compute) {
   switch (ended) {
-    case Phase::input:
     case Phase::compute:
+      return after_compute;
+    case Phase::input:
     case Phase::averaging:
       return "the towers";
     case Phase::summaries:
@@ -26,8 +27,13 @@ const char* awaited_after(Phase ended) {
 
 }  // namespace
 
-Watchdog::Watchdog(const StepClock& clock, double seconds, Say warn, Say inform)
-    : clock_(clock), limit_(seconds), warn_(std::move(warn)), inform_(std::move(inform)) {
+Watchdog::Watchdog(const StepClock& clock, double seconds, Say warn, Say inform,
+                   const char* after_compute)
+    : clock_(clock),
+      limit_(seconds),
+      warn_(std::move(warn)),
+      inform_(std::move(inform)),
+      after_compute_(after_compute) {
   if (seconds > 0) thread_ = std::thread([this] { watch(); });
 }
 
@@ -60,7 +66,8 @@ void Watchdog::watch() {
       since = Clock::now();
       next = limit_;
     } else if (still >= next) {
-      warn_("nothing has moved for " + text(still) + ": waiting for " + awaited_after(beat.ended));
+      warn_("nothing has moved for " + text(still) + ": waiting for " +
+            awaited_after(beat.ended, after_compute_));
       next *= 2;
     }
   }

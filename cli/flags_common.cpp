@@ -87,7 +87,7 @@ std::vector<Flag> device_flags() {
   const unsigned running = both | bench_bit;
   return {
       only("num_gpus", group, train_bit, whole(&TrainOptions::num_gpus, 1, 1024),
-           "number of towers"),
+           "number of towers, of each process under mpirun or srun"),
       common("device", group, running | devices_bit, choice(&O::device, {"auto", "cpu", "gpu"}),
              "auto takes GPUs where usable, else the CPU"),
       common("allow_soft_placement", group, train_bit | bench_bit,

@@ -37,6 +37,20 @@ function(towers_library name)
   target_link_libraries(${name} PUBLIC Threads::Threads)
 endfunction()
 
+# towers_stamp(OUT HEADER...): version, compiler and a digest of these headers. A program and a module that it
+# loads at run time have equal ones where the headers' classes have one layout on both sides.
+function(towers_stamp out)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
+  set(digests "")
+  foreach(header ${ARGN})
+    file(SHA256 ${header} digest)
+    string(APPEND digests ${digest})
+  endforeach()
+  string(SHA256 digest "${digests}")
+  string(SUBSTRING ${digest} 0 12 digest)
+  set(${out} "${PROJECT_VERSION}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${digest}" PARENT_SCOPE)
+endfunction()
+
 # towers_test(NAME SOURCES FILE... LIBRARIES LIB... [LABELS LABEL...]): one Catch2 program; each test
 # case becomes a ctest entry "NAME: case". A case that cannot run here prints a line that starts
 # with "skipped: " and ctest shows it as skipped (Debian's Catch2 2.13 has no SKIP).

@@ -121,8 +121,10 @@ class Pipeline::Impl {
   };
 
   static const PipelineOptions& checked(const Dataset& dataset, const PipelineOptions& options) {
-    if (options.batch_size < 1 || options.capacity < 1 || options.threads < 0)
-      throw std::invalid_argument("Pipeline: batch_size and capacity start at 1, threads at 0");
+    if (options.batch_size < 1 || options.capacity < 1 || options.threads < 0 || options.turn < 1 ||
+        options.readers < 1)
+      throw std::invalid_argument(
+          "Pipeline: batch_size, capacity, turn and readers start at 1, threads at 0");
     if (dataset.size() == 0 || dataset.size() > std::numeric_limits<std::uint32_t>::max())
       throw std::invalid_argument("Pipeline: the data set holds no example, or too many");
     return options;
@@ -182,7 +184,9 @@ class Pipeline::Impl {
   void fill(std::uint64_t k, Slot& slot) {
     const std::uint64_t batch = static_cast<std::uint64_t>(options_.batch_size);
     const std::uint64_t size = dataset_.size();
-    std::uint64_t position = options_.first_position + k * batch;
+    const std::uint64_t turn = static_cast<std::uint64_t>(options_.turn);
+    const std::uint64_t others = turn * static_cast<std::uint64_t>(options_.readers - 1);
+    std::uint64_t position = options_.first_position + (k + k / turn * others) * batch;
     std::uint64_t epoch = position / size;
     EpochOrders::Order order = orders_.get(epoch);
     for (std::uint64_t i = 0; i < batch; ++i, ++position) {

@@ -17,14 +17,17 @@ struct PipelineOptions {
   int threads = 1;   // 0: next() makes the batch itself, the synchronous reference
   std::uint64_t seed = 0;
   std::uint64_t first_position = 0;  // of the example stream (core/order.h)
+  // Several readers share the stream: each takes `turn` batches, then it is the others' turn.
+  int turn = 1, readers = 1;
 };
 
 // Allocates `bytes` of zeroed memory for batches, aligned to 64 bytes (Backend::allocate).
 using Allocate = std::function<std::shared_ptr<void>(std::size_t bytes)>;
 
-// Batch k holds stream positions first_position + [k * B, (k + 1) * B): the same batches for any
-// number of threads. next() and release() are called by one thread. Destruction stops and joins the
-// threads at any moment; an exception in a thread comes out of next().
+// Batch k holds stream positions first_position + [p * B, (p + 1) * B), where p is k, or, of
+// several readers, k / turn * turn * readers + k % turn: the same batches for any number of
+// threads. next() and release() are called by one thread. Destruction stops and joins the threads
+// at any moment; an exception in a thread comes out of next().
 class Pipeline {
  public:
   // `dataset` must outlive the pipeline.

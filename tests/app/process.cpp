@@ -32,6 +32,11 @@ double now() {
   std::vector<char*> argv;
   for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
+  if (!options.program.empty()) {
+    argv[0] = const_cast<char*>(options.program.c_str());
+    ::execvp(argv[0], argv.data());
+    ::_exit(97);
+  }
   ::fexecve(binary, argv.data(), environ);
   ::_exit(98);
 }

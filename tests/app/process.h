@@ -10,6 +10,7 @@
 namespace towers::test {
 
 struct ProcessOptions {
+  std::string program{};  // found on the PATH, and run instead of the binary
   std::vector<std::string> environment{};  // "NAME=value", added to the tests' own
   std::optional<uid_t> user{};             // run as this user (needs root)
   std::optional<long> file_size_limit{};   // RLIMIT_FSIZE in bytes

@@ -132,6 +132,33 @@ TEST_CASE("A stream goes on from any position, with another batch size too") {
   }
 }
 
+TEST_CASE("Processes that share a stream take each batch of it once, those of their towers") {
+  const Dataset dataset = noise_dataset(70);
+  constexpr int kBatch = 3, kSteps = 20, kTowers = 6;
+  const std::vector<Example> whole =
+      read(dataset, {.batch_size = kBatch, .seed = 9, .first_position = 5}, kSteps * kTowers);
+  for (const int own : {1, 2, 3, 6})
+    for (int first = 0; first < kTowers; first += own) {
+      CAPTURE(own, first);
+      const std::vector<Example> part =
+          read(dataset,
+               {.batch_size = kBatch,
+                .capacity = 4,
+                .threads = 2,
+                .seed = 9,
+                .first_position = 5u + static_cast<std::uint64_t>(first * kBatch),
+                .turn = own,
+                .readers = kTowers / own},
+               kSteps * own);
+      std::vector<Example> expected;
+      for (int step = 0; step < kSteps; ++step) {
+        const auto begin = whole.begin() + (step * kTowers + first) * kBatch;
+        expected.insert(expected.end(), begin, begin + own * kBatch);
+      }
+      CHECK(part == expected);
+    }
+}
+
 TEST_CASE("Another seed gives other examples") {
   const Dataset dataset = noise_dataset(70);
   CHECK(read(dataset, {.batch_size = 16, .seed = 9}, 2) !=
@@ -218,6 +245,8 @@ TEST_CASE("A pipeline without an example, a batch or a slot is refused") {
   CHECK_THROWS_AS(Pipeline(dataset, {.batch_size = 0}, allocate), std::invalid_argument);
   CHECK_THROWS_AS(Pipeline(dataset, {.capacity = 0}, allocate), std::invalid_argument);
   CHECK_THROWS_AS(Pipeline(dataset, {.threads = -1}, allocate), std::invalid_argument);
+  CHECK_THROWS_AS(Pipeline(dataset, {.turn = 0}, allocate), std::invalid_argument);
+  CHECK_THROWS_AS(Pipeline(dataset, {.readers = 0}, allocate), std::invalid_argument);
 }
 
 TEST_CASE("Within an epoch nothing is allocated") {

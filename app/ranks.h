@@ -1,0 +1,70 @@
+#pragma once
+// This process's part in a run: alone, or as one of the ranks that mpirun or srun started. Rank 0
+// leads: it alone restores, prints and writes.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/communication_thread.h"
+
+namespace towers::app {
+
+// All ranks make the same calls in the same order. Each is an agreement: where a rank has failed,
+// the call throws on all of them what `fail` was told there, behind the rank and its host. So a
+// rank that fails makes none but `fail`, whichever call the others make, and nobody waits for it.
+class Ranks {
+ public:
+  // Joins the others where launched so. Throws Error where there are others but no way to them.
+  Ranks();
+
+  bool alone() const { return thread_ == nullptr; }
+  int rank() const { return alone() ? 0 : thread_->rank(); }
+  int count() const { return alone() ? 1 : thread_->ranks(); }
+  bool leads() const { return rank() == 0; }
+  // For CompileOptions::ranks; null alone.
+  const std::shared_ptr<CommunicationThread>& thread() const { return thread_; }
+
+  // Alone, these do nothing but return what is this process's own.
+  void agree() { finish(0); }
+  std::vector<std::string> gather(const std::string& mine);  // every rank's
+  std::string leaders(const std::string& mine);              // rank 0's
+  void take_leaders(std::span<std::byte> data);              // overwritten by rank 0's
+
+  // A step, between which the gradients are exchanged. `stop` (0: go on) says why this rank wants
+  // it to be the last one; stops() returns that of the first rank that wants to stop.
+  void begin_step(int stop);
+  int end_step(int stop);
+  // The end of the run: the same as begin_step and end_step, but waiting for all.
+  int finish(int stop);
+
+  // Runs `body`; what it throws is told to the other ranks.
+  template <class Body>
+  auto run(Body body) -> decltype(body()) {
+    if (alone()) return body();
+    try {
+      return body();
+    } catch (...) {
+      fail();
+    }
+  }
+
+ private:
+  struct Status {
+    std::int32_t exit_code = 0;  // not 0: failed
+    std::int32_t stop = 0;
+  };
+
+  [[noreturn]] void fail();
+  // On the thread. `text`: what failed here; null where nothing did.
+  void agree(Collective& collective, Status mine, const std::string* text);
+  int agreed_stop() const;
+
+  std::shared_ptr<CommunicationThread> thread_;
+  std::vector<Status> statuses_;  // of all ranks, at the last agreement
+  bool in_step_ = false;
+};
+
+}  // namespace towers::app
