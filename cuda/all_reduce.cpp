@@ -6,6 +6,7 @@
 #include <nccl.h>
 
 #include <string>
+#include <type_traits>
 
 #include "core/error.h"
 
@@ -66,7 +67,8 @@ const Nccl& nccl() {
   return library;
 }
 
-class NcclAllReduce final : public AllReduce {
+template <class W>
+class NcclAllReduce final : public AllReduce<W> {
  public:
   explicit NcclAllReduce(const std::vector<int>& devices)
       : nccl_(nccl()), communicators_(devices.size()) {
@@ -78,23 +80,25 @@ class NcclAllReduce final : public AllReduce {
     for (const ncclComm_t communicator : communicators_) nccl_.comm_destroy(communicator);
   }
 
-  void sum(std::span<const float* const> send, std::span<float* const> receive, std::size_t count,
+  void sum(std::span<const W* const> send, std::span<W* const> receive, std::size_t count,
            std::span<Stream* const> streams) override {
     for_each_rank([&](std::size_t r) {
-      return nccl_.all_reduce(send[r], receive[r], count, ncclFloat32, ncclSum, communicators_[r],
+      return nccl_.all_reduce(send[r], receive[r], count, kType, ncclSum, communicators_[r],
                               streams[r]->get());
     });
   }
 
-  void gather(std::span<const float* const> send, std::span<float* const> receive,
-              std::size_t count, std::span<Stream* const> streams) override {
+  void gather(std::span<const W* const> send, std::span<W* const> receive, std::size_t count,
+              std::span<Stream* const> streams) override {
     for_each_rank([&](std::size_t r) {
-      return nccl_.all_gather(send[r], receive[r], count, ncclFloat32, communicators_[r],
+      return nccl_.all_gather(send[r], receive[r], count, kType, communicators_[r],
                               streams[r]->get());
     });
   }
 
  private:
+  static constexpr ncclDataType_t kType = std::is_same_v<W, double> ? ncclFloat64 : ncclFloat32;
+
   // One thread speaks for all ranks: without the group the first call would wait for the others.
   template <class Call>
   void for_each_rank(const Call& call) {
@@ -112,8 +116,11 @@ class NcclAllReduce final : public AllReduce {
 
 }  // namespace
 
-std::unique_ptr<AllReduce> make_all_reduce(const std::vector<int>& devices) {
-  return std::make_unique<NcclAllReduce>(devices);
+template <class W>
+std::unique_ptr<AllReduce<W>> make_all_reduce(const std::vector<int>& devices) {
+  return std::make_unique<NcclAllReduce<W>>(devices);
 }
+template std::unique_ptr<AllReduce<float>> make_all_reduce(const std::vector<int>&);
+template std::unique_ptr<AllReduce<double>> make_all_reduce(const std::vector<int>&);
 
 }  // namespace towers::cuda

@@ -3,7 +3,9 @@
 #include "core/error.h"
 #include "cuda/devices.h"
 #include "cuda/inference.h"
+#include "cuda/precision.h"
 #include "cuda/runtime.h"
+#include "cuda/storage.h"
 #include "cuda/towers.h"
 
 namespace towers::cuda {
@@ -15,12 +17,6 @@ void check_net(const Net& net) {
     if (const auto* pool = std::get_if<MaxPool>(&layer.op); pool && pool->size > 15)
       throw Error("max pooling over " + std::to_string(pool->size) +
                   " rows is not available on GPUs; the largest window is 15");
-}
-
-void check_precision(Precision precision) {
-  if (precision != Precision::fp32)
-    throw Error("--precision=" + to_string(precision) +
-                " is not available on GPUs yet; use --precision=fp32");
 }
 
 void check_convolution(const std::string& convolution) {
@@ -48,28 +44,33 @@ class CudaBackend final : public Backend {
 
   std::unique_ptr<Towers> compile(const Net& net, const CompileOptions& options) override {
     check_net(net);
-    check_precision(options.precision);
     check_convolution(options.convolution);
     check_batch_size(options.batch_size);
     if (options.device_of_tower.empty()) throw UsageError("--num_gpus must be at least 1");
-    for (const int device : options.device_of_tower) check_device(device);
-    return std::make_unique<CudaTowers>(net, options, allow_tf32_);
+    for (const int device : options.device_of_tower) check_device(device, options.precision);
+    return with_storage(options.precision, [&](auto storage) -> std::unique_ptr<Towers> {
+      return std::make_unique<CudaTowers<typename decltype(storage)::type>>(net, options,
+                                                                            allow_tf32_);
+    });
   }
 
   std::unique_ptr<Inference> compile_inference(const Net& net, int batch_size, Precision precision,
                                                int device) override {
     check_net(net);
-    check_precision(precision);
     check_batch_size(batch_size);
-    check_device(device);
-    return std::make_unique<CudaInference>(net, batch_size, device, allow_tf32_);
+    check_device(device, precision);
+    return with_storage(precision, [&](auto storage) -> std::unique_ptr<Inference> {
+      return std::make_unique<CudaInference<typename decltype(storage)::type>>(net, batch_size,
+                                                                               device, allow_tf32_);
+    });
   }
 
  private:
-  void check_device(int device) const {
+  void check_device(int device, Precision precision) const {
     if (device < 0 || device >= static_cast<int>(devices_.size()))
       throw Error("there is no device /gpu:" + std::to_string(device) + "; the last one is " +
                   short_name(devices_.back()));
+    check_precision(precision, devices_[static_cast<std::size_t>(device)]);
   }
 
   bool allow_tf32_;

@@ -11,21 +11,27 @@ namespace {
 
 using enum ConvolutionTensor;
 
-class Convolution2d final : public Conv2d {
+// For float64 there are the direct kernels alone: it is for checking, and they compute in it.
+template <class T>
+constexpr bool kByCudnn = !std::is_same_v<T, double>;
+
+template <class T>
+class Convolution2d final : public Conv2d<T> {
  public:
   Convolution2d(const Conv2dSetting& setting, DeviceMemory& memory, Stream& stream)
       : s_(setting), filter_size_(filter_values(setting.shape)) {
-    if (!s_.direct) {
-      forward_ = CudnnGraph::compile(s_, ConvolutionPass::forward_fused, stream);
+    if (!s_.direct && kByCudnn<T>) {
+      const auto compile = [&](ConvolutionPass pass) {
+        return CudnnGraph::compile(s_, precision_of<T>(), pass, stream);
+      };
+      forward_ = compile(ConvolutionPass::forward_fused);
       fused_ = forward_ != nullptr;
-      if (!fused_) forward_ = CudnnGraph::compile(s_, ConvolutionPass::forward, stream);
-      if (s_.training)
-        weight_gradient_ = CudnnGraph::compile(s_, ConvolutionPass::weight_gradient, stream);
-      if (s_.wants_input_gradient)
-        input_gradient_ = CudnnGraph::compile(s_, ConvolutionPass::input_gradient, stream);
+      if (!fused_) forward_ = compile(ConvolutionPass::forward);
+      if (s_.training) weight_gradient_ = compile(ConvolutionPass::weight_gradient);
+      if (s_.wants_input_gradient) input_gradient_ = compile(ConvolutionPass::input_gradient);
     }
-    if (forward_ || input_gradient_) filter_ = memory.allocate<float>(filter_size_);
-    if (weight_gradient_) d_filter_ = memory.allocate<float>(filter_size_);
+    if (forward_ || input_gradient_) filter_ = memory.allocate<T>(filter_size_);
+    if (weight_gradient_) d_filter_ = memory.allocate<T>(filter_size_);
   }
 
   std::string engine() const override {
@@ -42,7 +48,7 @@ class Convolution2d final : public Conv2d {
     return bytes;
   }
 
-  void forward(Stream& stream, const float* x, const float* weights, const float* b, float* y,
+  void forward(Stream& stream, const T* x, const T* weights, const T* b, T* y,
                void* workspace) override {
     const WindowShape& s = s_.shape;
     if (!filter_.empty())
@@ -59,21 +65,22 @@ class Convolution2d final : public Conv2d {
                s.output.channels, b, s_.relu, y);
   }
 
-  void input_gradient(Stream& stream, const float* dy, const float* weights, float* dx,
+  void input_gradient(Stream& stream, const T* dy, const T* weights, T* dx,
                       void* workspace) override {
     if (!input_gradient_)
       return direct_convolution_input_gradient(stream, s_.shape, dy, weights, dx);
     input_gradient_->run(stream, {{output, dy}, {filter, filter_.data()}, {input, dx}}, workspace);
   }
 
-  void weight_gradient(Stream& stream, const float* x, const float* dy, float* d_weights,
+  void weight_gradient(Stream& stream, const T* x, const T* dy, Wide<T>* d_weights,
                        void* workspace) override {
     if (!weight_gradient_)
       return direct_convolution_weight_gradient(stream, s_.shape, x, dy, d_weights);
     weight_gradient_->run(stream, {{output, dy}, {input, x}, {filter, d_filter_.data()}},
                           workspace);
     const WindowShape& s = s_.shape;
-    krsc_to_hwio(stream, s.size, s.input.channels, s.output.channels, d_filter_.data(), d_weights);
+    krsc_to_hwio<T>(stream, s.size, s.input.channels, s.output.channels, d_filter_.data(),
+                    d_weights);
   }
 
  private:
@@ -86,14 +93,20 @@ class Convolution2d final : public Conv2d {
   std::size_t filter_size_;
   bool fused_ = false;
   std::unique_ptr<CudnnGraph> forward_, input_gradient_, weight_gradient_;
-  std::span<float> filter_, d_filter_;  // KRSC
+  std::span<T> filter_, d_filter_;  // KRSC
 };
 
 }  // namespace
 
-std::unique_ptr<Conv2d> make_conv2d(const Conv2dSetting& setting, DeviceMemory& memory,
-                                    Stream& stream) {
-  return std::make_unique<Convolution2d>(setting, memory, stream);
+template <class T>
+std::unique_ptr<Conv2d<T>> make_conv2d(const Conv2dSetting& setting, DeviceMemory& memory,
+                                       Stream& stream) {
+  return std::make_unique<Convolution2d<T>>(setting, memory, stream);
 }
+
+#define TOWERS_INSTANTIATE(T) \
+  template std::unique_ptr<Conv2d<T>> make_conv2d(const Conv2dSetting&, DeviceMemory&, Stream&);
+TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

@@ -8,6 +8,7 @@
 
 #include "cuda/kernels.h"
 #include "cuda/runtime.h"
+#include "cuda/storage.h"
 
 namespace towers::cuda {
 
@@ -21,7 +22,9 @@ struct Conv2dSetting {
   bool direct = false;  // --convolution=direct
 };
 
+// Tensors and weights are stored as T, gradients of weights as its wide type.
 // Calls enqueue on the stream handed in, of the device it was made for, and may be captured.
+template <class T>
 class Conv2d {
  public:
   virtual ~Conv2d() = default;
@@ -30,16 +33,17 @@ class Conv2d {
   virtual std::size_t workspace() const = 0;
   // output = convolution(input) + biases, then relu as set. The input gradient of the same step
   // reads what this keeps of the weights.
-  virtual void forward(Stream& stream, const float* input, const float* weights,
-                       const float* biases, float* output, void* workspace) = 0;
-  virtual void input_gradient(Stream& stream, const float* d_output, const float* weights,
-                              float* d_input, void* workspace) = 0;
-  virtual void weight_gradient(Stream& stream, const float* input, const float* d_output,
-                               float* d_weights, void* workspace) = 0;
+  virtual void forward(Stream& stream, const T* input, const T* weights, const T* biases, T* output,
+                       void* workspace) = 0;
+  virtual void input_gradient(Stream& stream, const T* d_output, const T* weights, T* d_input,
+                              void* workspace) = 0;
+  virtual void weight_gradient(Stream& stream, const T* input, const T* d_output,
+                               Wide<T>* d_weights, void* workspace) = 0;
 };
 
 // `memory` keeps what lives as long as the plan. Throws Error where the library fails.
-std::unique_ptr<Conv2d> make_conv2d(const Conv2dSetting& setting, DeviceMemory& memory,
-                                    Stream& stream);
+template <class T>
+std::unique_ptr<Conv2d<T>> make_conv2d(const Conv2dSetting& setting, DeviceMemory& memory,
+                                       Stream& stream);
 
 }  // namespace towers::cuda

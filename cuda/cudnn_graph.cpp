@@ -44,7 +44,8 @@ struct Shape {
 
   std::vector<std::int64_t> dimensions() const { return {n, c, h, w}; }
   std::vector<std::int64_t> strides() const { return {h * w * c, 1, w * c, c}; }
-  std::size_t bytes() const { return static_cast<std::size_t>(n * c * h * w) * sizeof(float); }
+  // In any precision.
+  std::size_t most_bytes() const { return static_cast<std::size_t>(n * c * h * w) * sizeof(float); }
 };
 
 struct Shapes {
@@ -102,15 +103,26 @@ class Stopwatch {
   cudaEvent_t start_ = nullptr, stop_ = nullptr;
 };
 
+fe::DataType_t data_type(Precision precision) {
+  switch (precision) {
+    case Precision::bf16:
+      return fe::DataType_t::BFLOAT16;
+    case Precision::fp16:
+      return fe::DataType_t::HALF;
+    default:
+      return fe::DataType_t::FLOAT;
+  }
+}
+
 std::int64_t id_of(ConvolutionTensor tensor) {
   return 1 + static_cast<std::int64_t>(tensor);
 }
 
 class TimedGraph final : public CudnnGraph {
  public:
-  TimedGraph(const Conv2dSetting& setting, ConvolutionPass pass)
-      : setting_(setting), shapes_(setting.shape) {
-    graph_.set_io_data_type(fe::DataType_t::FLOAT)
+  TimedGraph(const Conv2dSetting& setting, Precision precision, ConvolutionPass pass)
+      : setting_(setting), precision_(precision), shapes_(setting.shape) {
+    graph_.set_io_data_type(data_type(precision))
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
     switch (pass) {
@@ -194,9 +206,12 @@ class TimedGraph final : public CudnnGraph {
         graph_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}).is_bad())
       return {};
     std::vector<fe::NumericalNote_t> unwanted;
-    if (!setting_.allow_tf32)
-      unwanted = {fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS,
-                  fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION};
+    const bool exact = precision_ == Precision::fp32 && !setting_.allow_tf32;
+    if (exact) unwanted.push_back(fe::NumericalNote_t::TENSOR_CORE);
+    if (exact || precision_ != Precision::fp32) {
+      unwanted.push_back(fe::NumericalNote_t::DOWN_CONVERT_INPUTS);
+      unwanted.push_back(fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION);
+    }
     if (setting_.deterministic) unwanted.push_back(fe::NumericalNote_t::NONDETERMINISTIC);
     if (!unwanted.empty()) graph_.deselect_numeric_notes(unwanted);
     graph_.deselect_workspace_greater_than(kLargestWorkspace);
@@ -257,7 +272,7 @@ class TimedGraph final : public CudnnGraph {
     DeviceMemory memory(stream.device());
     Tensors tensors;
     for (const ConvolutionTensor t : used_)
-      tensors[id_of(t)] = memory.allocate<std::byte>(shapes_.of(t).bytes()).data();
+      tensors[id_of(t)] = memory.allocate<std::byte>(shapes_.of(t).most_bytes()).data();
     std::int64_t bytes = 0;
     for (const std::int64_t e : candidates)
       bytes = std::max(bytes, graph_.get_workspace_size_plan_at_index(e));
@@ -287,6 +302,7 @@ class TimedGraph final : public CudnnGraph {
   }
 
   Conv2dSetting setting_;
+  Precision precision_;
   Shapes shapes_;
   fe::graph::Graph graph_;
   std::vector<ConvolutionTensor> used_;
@@ -295,15 +311,15 @@ class TimedGraph final : public CudnnGraph {
 
 }  // namespace
 
-std::vector<std::string> engines_for(const Conv2dSetting& setting, ConvolutionPass pass,
-                                     const std::string& device_properties) {
-  return TimedGraph(setting, pass).engines_for(device_properties);
+std::vector<std::string> engines_for(const Conv2dSetting& setting, Precision precision,
+                                     ConvolutionPass pass, const std::string& device_properties) {
+  return TimedGraph(setting, precision, pass).engines_for(device_properties);
 }
 
-std::unique_ptr<CudnnGraph> CudnnGraph::compile(const Conv2dSetting& setting, ConvolutionPass pass,
-                                                Stream& stream) {
+std::unique_ptr<CudnnGraph> CudnnGraph::compile(const Conv2dSetting& setting, Precision precision,
+                                                ConvolutionPass pass, Stream& stream) {
   const DeviceGuard guard(stream.device());
-  auto graph = std::make_unique<TimedGraph>(setting, pass);
+  auto graph = std::make_unique<TimedGraph>(setting, precision, pass);
   if (!graph->choose_engine(stream)) return nullptr;
   return graph;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/backend.h"
 #include "cuda/conv2d.h"
 
 namespace towers::cuda {
@@ -20,14 +21,16 @@ enum class ConvolutionPass {
   weight_gradient,
 };
 
-// Tensors are NHWC, filters KRSC. These are the names under which run() is told where they are.
+// Tensors are NHWC, filters KRSC, stored in fp32, bf16 or fp16, gradients of
+// weights too (cuDNN has no engine that writes those wider); sums are float. These are the names
+// under which run() is told where they are.
 enum class ConvolutionTensor { input, filter, biases, output };
 
 class CudnnGraph {
  public:
   // Null where cuDNN has no engine for this pass in this precision.
-  static std::unique_ptr<CudnnGraph> compile(const Conv2dSetting& setting, ConvolutionPass pass,
-                                             Stream& stream);
+  static std::unique_ptr<CudnnGraph> compile(const Conv2dSetting& setting, Precision precision,
+                                             ConvolutionPass pass, Stream& stream);
   virtual ~CudnnGraph() = default;
 
   virtual std::size_t workspace() const = 0;  // bytes
@@ -39,7 +42,7 @@ class CudnnGraph {
 
 // Names of the engines that cuDNN offers on a GPU that need not be there. device_properties: what
 // cuDNN 9.8 and later writes of a device, as JSON (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
-std::vector<std::string> engines_for(const Conv2dSetting& setting, ConvolutionPass pass,
-                                     const std::string& device_properties);
+std::vector<std::string> engines_for(const Conv2dSetting& setting, Precision precision,
+                                     ConvolutionPass pass, const std::string& device_properties);
 
 }  // namespace towers::cuda

@@ -13,18 +13,18 @@ __device__ int item_of_thread() {
   return static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
 }
 
-template <int N>
+template <class T, int N>
 __global__ void __launch_bounds__(kBlockThreads)
-    convolution_kernel(WindowShape shape, const float* input, const float* weights,
-                       const float* biases, bool relu, float* output) {
+    convolution_kernel(WindowShape shape, const T* input, const T* weights, const T* biases,
+                       bool relu, T* output) {
   convolution_item<N>(shape, row_of_thread(), item_of_thread(), input, weights, biases, relu,
                       output);
 }
 
-template <int N>
+template <class T, int N>
 __global__ void __launch_bounds__(kBlockThreads)
-    convolution_input_gradient_kernel(WindowShape shape, const float* d_output,
-                                      const float* weights, float* d_input) {
+    convolution_input_gradient_kernel(WindowShape shape, const T* d_output, const T* weights,
+                                      T* d_input) {
   convolution_input_gradient_item<N>(shape, row_of_thread(), item_of_thread(), d_output, weights,
                                      d_input);
 }
@@ -35,11 +35,11 @@ __global__ void __launch_bounds__(kBlockThreads)
 constexpr int kTile = 32;
 constexpr int kTeams = static_cast<int>(kBlockThreads) / kTile;
 
-template <int N>
+template <class T, int N>
 __global__ void __launch_bounds__(kBlockThreads)
-    convolution_weight_gradient_kernel(WindowShape s, const float* input, const float* d_output,
-                                       float* d_weights) {
-  __shared__ Lanes<float, N> sums[kTeams][kTile];
+    convolution_weight_gradient_kernel(WindowShape s, const T* input, const T* d_output,
+                                       Wide<T>* d_weights) {
+  __shared__ Lanes<Wide<T>, N> sums[kTeams][kTile];
   const int groups = s.input.channels / N;
   const int tap = static_cast<int>(blockIdx.x) / groups;
   const int i = (static_cast<int>(blockIdx.x) - tap * groups) * N;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   const int lane = static_cast<int>(threadIdx.x), team = static_cast<int>(threadIdx.y);
   const int o = static_cast<int>(blockIdx.y) * kTile + lane;
   const bool inside = o < s.output.channels;
-  Lanes<float, N> sum = filled<N>(0.0f);
+  Lanes<Wide<T>, N> sum = filled<N>(Wide<T>{0});
   if (inside)
     for (int row = team; row < s.batch * s.output.height; row += kTeams)
       add(sum, weight_gradient_of_row<N>(s, row, ky, kx, i, o, input, d_output));
@@ -68,34 +68,46 @@ Grid run_grid(const WindowShape& shape, const Extent& extent, int groups) {
 
 }  // namespace
 
-void direct_convolution(Stream& stream, const WindowShape& shape, const float* input,
-                        const float* weights, const float* biases, bool relu, float* output) {
+template <class T>
+void direct_convolution(Stream& stream, const WindowShape& shape, const T* input, const T* weights,
+                        const T* biases, bool relu, T* output) {
   const int channels = shape.output.channels;
   const bool fours = in_fours(channels, weights, biases, output);
   const Grid grid = run_grid(shape, shape.output, fours ? channels / 4 : channels);
-  launch(fours ? convolution_kernel<4> : convolution_kernel<1>, grid.blocks, grid.threads, stream,
-         shape, input, weights, biases, relu, output);
+  launch(fours ? convolution_kernel<T, 4> : convolution_kernel<T, 1>, grid.blocks, grid.threads,
+         stream, shape, input, weights, biases, relu, output);
 }
 
-void direct_convolution_input_gradient(Stream& stream, const WindowShape& shape,
-                                       const float* d_output, const float* weights,
-                                       float* d_input) {
+template <class T>
+void direct_convolution_input_gradient(Stream& stream, const WindowShape& shape, const T* d_output,
+                                       const T* weights, T* d_input) {
   const bool fours = in_fours(shape.output.channels, d_output, weights);
   const Grid grid = run_grid(shape, shape.input, shape.input.channels);
-  launch(fours ? convolution_input_gradient_kernel<4> : convolution_input_gradient_kernel<1>,
+  launch(fours ? convolution_input_gradient_kernel<T, 4> : convolution_input_gradient_kernel<T, 1>,
          grid.blocks, grid.threads, stream, shape, d_output, weights, d_input);
 }
 
-void direct_convolution_weight_gradient(Stream& stream, const WindowShape& shape,
-                                        const float* input, const float* d_output,
-                                        float* d_weights) {
+template <class T>
+void direct_convolution_weight_gradient(Stream& stream, const WindowShape& shape, const T* input,
+                                        const T* d_output, Wide<T>* d_weights) {
   const int inputs = shape.input.channels;
   const bool fours = in_fours(inputs, input);
   const std::size_t taps = to_size(shape.size) * to_size(shape.size);
-  launch(fours ? convolution_weight_gradient_kernel<4> : convolution_weight_gradient_kernel<1>,
-         dim3(to_unsigned(taps * to_size(fours ? inputs / 4 : inputs)),
-              to_unsigned(divide_up(to_size(shape.output.channels), kTile))),
-         dim3(kTile, kTeams), stream, shape, input, d_output, d_weights);
+  launch(
+      fours ? convolution_weight_gradient_kernel<T, 4> : convolution_weight_gradient_kernel<T, 1>,
+      dim3(to_unsigned(taps * to_size(fours ? inputs / 4 : inputs)),
+           to_unsigned(divide_up(to_size(shape.output.channels), kTile))),
+      dim3(kTile, kTeams), stream, shape, input, d_output, d_weights);
 }
+
+#define TOWERS_INSTANTIATE(T)                                                                      \
+  template void direct_convolution(Stream&, const WindowShape&, const T*, const T*, const T*,      \
+                                   bool, T*);                                                      \
+  template void direct_convolution_input_gradient(Stream&, const WindowShape&, const T*, const T*, \
+                                                  T*);                                             \
+  template void direct_convolution_weight_gradient(Stream&, const WindowShape&, const T*,          \
+                                                   const T*, Wide<T>*);
+TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

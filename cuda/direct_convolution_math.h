@@ -35,18 +35,17 @@ struct RunOfPixels {
   int at[kRun];
 };
 
-template <int N>
+template <int N, class T>
 TOWERS_HD inline void convolve_tap(const WindowShape& s, int input_row, const RunOfPixels& run,
-                                   const float* input, const float* weights,
-                                   Lanes<float, N>* sums) {
+                                   const T* input, const T* weights, Lanes<Wide<T>, N>* sums) {
   const std::size_t outputs = static_cast<std::size_t>(s.output.channels);
   for (int i = 0; i < s.input.channels; ++i) {
-    const Lanes<float, N> weight = load<N>(weights + static_cast<std::size_t>(i) * outputs);
+    const Lanes<Wide<T>, N> weight = load<N>(weights + static_cast<std::size_t>(i) * outputs);
     TOWERS_UNROLL
     for (int p = 0; p < kRun; ++p) {
       if (run.at[p] < 0) continue;
-      const float value =
-          input[pixel_index(s.input, input_row, run.at[p]) + static_cast<std::size_t>(i)];
+      const Wide<T> value =
+          widen(input[pixel_index(s.input, input_row, run.at[p]) + static_cast<std::size_t>(i)]);
       TOWERS_UNROLL
       for (int k = 0; k < N; ++k) sums[p].at[k] += value * weight.at[k];
     }
@@ -54,14 +53,13 @@ TOWERS_HD inline void convolve_tap(const WindowShape& s, int input_row, const Ru
 }
 
 // `row` counts the rows of all output images, `item` the runs of N channels in one.
-template <int N>
-TOWERS_HD inline void convolution_item(const WindowShape& s, int row, int item, const float* input,
-                                       const float* weights, const float* biases, bool relu,
-                                       float* output) {
+template <int N, class T>
+TOWERS_HD inline void convolution_item(const WindowShape& s, int row, int item, const T* input,
+                                       const T* weights, const T* biases, bool relu, T* output) {
   const int groups = s.output.channels / N, run = item / groups, c = (item - run * groups) * N;
   if (row >= s.batch * s.output.height || run >= runs_in(s.output.width)) return;
   const int image = row / s.output.height, y = row - image * s.output.height;
-  Lanes<float, N> sums[kRun];
+  Lanes<Wide<T>, N> sums[kRun];
   TOWERS_UNROLL
   for (int p = 0; p < kRun; ++p) sums[p] = load<N>(biases + c);
   for (int ky = 0; ky < s.size; ++ky) {
@@ -97,26 +95,26 @@ TOWERS_HD inline int output_reading(int at, int k, int stride, int outputs) {
 
 // `row` counts the rows of all input images, `item` the runs of single channels in one; outputs are
 // summed N at a time.
-template <int N>
+template <int N, class T>
 TOWERS_HD inline void convolution_input_gradient_item(const WindowShape& s, int row, int item,
-                                                      const float* d_output, const float* weights,
-                                                      float* d_input) {
+                                                      const T* d_output, const T* weights,
+                                                      T* d_input) {
   const int run = item / s.input.channels, i = item - run * s.input.channels;
   if (row >= s.batch * s.input.height || run >= runs_in(s.input.width)) return;
   const int image = row / s.input.height, y = row - image * s.input.height;
-  float sums[kRun] = {};
+  Wide<T> sums[kRun] = {};
   for (int ky = 0; ky < s.size; ++ky) {
     const int oy = output_reading(y + s.pad_top, ky, s.stride, s.output.height);
     if (oy < 0) continue;
     for (int kx = 0; kx < s.size; ++kx) {
-      const float* const weight = weights + weight_index(s, ky, kx, i);
+      const T* const weight = weights + weight_index(s, ky, kx, i);
       TOWERS_UNROLL
       for (int p = 0; p < kRun; ++p) {
         const int ox = output_reading(run * kRun + p + s.pad_left, kx, s.stride, s.output.width);
         if (ox < 0) continue;
-        const float* const d = d_output + pixel_index(s.output, image * s.output.height + oy, ox);
+        const T* const d = d_output + pixel_index(s.output, image * s.output.height + oy, ox);
         for (int o = 0; o < s.output.channels; o += N) {
-          const Lanes<float, N> w = load<N>(weight + o), gradient = load<N>(d + o);
+          const Lanes<Wide<T>, N> w = load<N>(weight + o), gradient = load<N>(d + o);
           TOWERS_UNROLL
           for (int k = 0; k < N; ++k) sums[p] += w.at[k] * gradient.at[k];
         }
@@ -127,26 +125,26 @@ TOWERS_HD inline void convolution_input_gradient_item(const WindowShape& s, int 
   for (int p = 0; p < kRun; ++p) {
     const int x = run * kRun + p;
     if (x < s.input.width)
-      d_input[pixel_index(s.input, row, x) + static_cast<std::size_t>(i)] = sums[p];
+      d_input[pixel_index(s.input, row, x) + static_cast<std::size_t>(i)] = narrow<T>(sums[p]);
   }
 }
 
 // What one row of one output image adds to the gradients of the weights at (ky, kx) from inputs
 // i .. i + N - 1 to output o.
-template <int N>
-TOWERS_HD inline Lanes<float, N> weight_gradient_of_row(const WindowShape& s, int row, int ky,
-                                                        int kx, int i, int o, const float* input,
-                                                        const float* d_output) {
+template <int N, class T>
+TOWERS_HD inline Lanes<Wide<T>, N> weight_gradient_of_row(const WindowShape& s, int row, int ky,
+                                                          int kx, int i, int o, const T* input,
+                                                          const T* d_output) {
   const int image = row / s.output.height, y = row - image * s.output.height;
   const int iy = y * s.stride + ky - s.pad_top;
-  Lanes<float, N> sum = filled<N>(0.0f);
+  Lanes<Wide<T>, N> sum = filled<N>(Wide<T>{0});
   if (iy < 0 || iy >= s.input.height) return sum;
   for (int x = 0; x < s.output.width; ++x) {
     const int ix = x * s.stride + kx - s.pad_left;
     if (ix < 0 || ix >= s.input.width) continue;
-    const Lanes<float, N> value =
+    const Lanes<Wide<T>, N> value =
         load<N>(input + pixel_index(s.input, image * s.input.height + iy, ix) + i);
-    const float d = d_output[pixel_index(s.output, row, x) + static_cast<std::size_t>(o)];
+    const Wide<T> d = widen(d_output[pixel_index(s.output, row, x) + static_cast<std::size_t>(o)]);
     TOWERS_UNROLL
     for (int k = 0; k < N; ++k) sum.at[k] += value.at[k] * d;
   }

@@ -8,14 +8,15 @@
 
 namespace towers::cuda {
 
-TOWERS_HD inline float relu_of(float x) {
+template <class W>
+TOWERS_HD inline W relu_of(W x) {
   return x <= 0 ? 0 : x;  // NaN stays
 }
 
-template <int N>
-TOWERS_HD inline void add_biases_item(int c, const float* biases, bool relu, float* values) {
-  const Lanes<float, N> bias = load<N>(biases + c);
-  Lanes<float, N> sum = load<N>(values);
+template <int N, class T>
+TOWERS_HD inline void add_biases_item(int c, const T* biases, bool relu, T* values) {
+  const Lanes<Wide<T>, N> bias = load<N>(biases + c);
+  Lanes<Wide<T>, N> sum = load<N>(values);
   TOWERS_UNROLL
   for (int i = 0; i < N; ++i) {
     sum.at[i] += bias.at[i];
@@ -24,14 +25,23 @@ TOWERS_HD inline void add_biases_item(int c, const float* biases, bool relu, flo
   store(values, sum);
 }
 
-template <int N>
-TOWERS_HD inline void relu_backward_item(const float* output, float* d) {
-  const Lanes<float, N> value = load<N>(output);
-  Lanes<float, N> gradient = load<N>(d);
+template <int N, class Output, class T>
+TOWERS_HD inline void relu_backward_item(const Output* output, T* d) {
+  const Lanes<Wide<Output>, N> value = load<N>(output);
+  Lanes<Wide<T>, N> gradient = load<N>(d);
   TOWERS_UNROLL
   for (int i = 0; i < N; ++i)
     if (value.at[i] <= 0) gradient.at[i] = 0;
   store(d, gradient);
+}
+
+template <int N, class From, class To>
+TOWERS_HD inline void convert_item(const From* from, To* to) {
+  const Lanes<Wide<From>, N> values = load<N>(from);
+  Lanes<Wide<To>, N> converted;
+  TOWERS_UNROLL
+  for (int i = 0; i < N; ++i) converted.at[i] = static_cast<Wide<To>>(values.at[i]);
+  store(to, converted);
 }
 
 }  // namespace towers::cuda

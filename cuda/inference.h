@@ -1,5 +1,5 @@
 #pragma once
-// Forward only, on one GPU.
+// Forward only, on one GPU, in the precision that T stores.
 
 #include "core/backend.h"
 #include "core/variables.h"
@@ -7,6 +7,7 @@
 
 namespace towers::cuda {
 
+template <class T>
 class CudaInference final : public Inference {
  public:
   CudaInference(const Net& net, int batch_size, int device, bool allow_tf32);
@@ -20,8 +21,10 @@ class CudaInference final : public Inference {
   std::size_t image_size_, classes_;
   Stream stream_;
   DeviceMemory memory_;
-  std::span<float> variables_, images_;
-  Plan plan_;
+  std::span<Wide<T>> variables_;
+  std::span<T> working_;  // the same where T is the wide type
+  std::span<float> images_;
+  Plan<T> plan_;
 };
 
 }  // namespace towers::cuda

@@ -1,6 +1,6 @@
 #pragma once
-// The layers of a plan on one device. A gradient d_output is that before the layer's own relu: who
-// writes a d_input applies the relu of the layer below to it.
+// The layers of a plan on one device, whose tensors are stored as T. A gradient d_output is that
+// before the layer's own relu: who writes a d_input applies the relu of the layer below to it.
 
 #include <cstddef>
 #include <memory>
@@ -17,6 +17,7 @@ struct Workspace {
   void* data = nullptr;
 };
 
+template <class T>
 struct LayerSetting {
   int batch = 0;
   Extent input, output;  // of one image
@@ -25,34 +26,51 @@ struct LayerSetting {
   bool allow_tf32 = false, deterministic = false, direct = false;
 
   // Device memory. Weights are HWIO or [inputs][outputs].
-  const float *weights = nullptr, *biases = nullptr;
-  float *d_weights = nullptr, *d_biases = nullptr;
-  float* output_values = nullptr;  // [batch][output]
-  float* d_output = nullptr;       // [batch][output]
-  float* d_input = nullptr;        // [batch][input], null where nobody asks for it
+  const T *weights = nullptr, *biases = nullptr;
+  Wide<T>*d_weights = nullptr, *d_biases = nullptr;
+  T* output_values = nullptr;  // [batch][output]
+  T* d_output = nullptr;       // [batch][output]
+  T* d_input = nullptr;        // [batch][input], null where nobody asks for it
+  // Of a dense layer that gives the logits: written in place of output_values, with these biases.
+  Wide<T>* logits = nullptr;
+  const Wide<T>* wide_biases = nullptr;
   DeviceMemory* memory = nullptr;  // for what the layer keeps
   Workspace* workspace = nullptr;  // `bytes` is raised to what the layer needs
   Stream* stream = nullptr;        // to compile on
 };
 
 // Calls enqueue on a stream of the plan's device. `input`: [batch][input].
+template <class T>
 class LayerPlan {
  public:
   virtual ~LayerPlan() = default;
-  virtual void forward(Stream& stream, const float* input) = 0;
-  virtual void weight_gradient(Stream&, const float* /*input*/) {}
-  virtual void input_gradient(Stream& stream, const float* input) = 0;
+  virtual void forward(Stream& stream, const T* input) = 0;
+  virtual void weight_gradient(Stream&, const T* /*input*/) {}
+  virtual void input_gradient(Stream& stream, const T* input) = 0;
 };
 
 // For all layers but the loss.
-std::unique_ptr<LayerPlan> make_layer(const Layer& layer, const LayerSetting& setting);
+template <class T>
+std::unique_ptr<LayerPlan<T>> make_layer(const Layer& layer, const LayerSetting<T>& setting);
 
 // Two layers, one after the other, in one pass; null where there is none for them. It writes the
 // second one's output and the first one's input gradient; what lies between may stay unwritten.
-std::unique_ptr<LayerPlan> make_layer_pair(const Layer& first, const LayerSetting& first_setting,
-                                           const Layer& second, const LayerSetting& second_setting);
+template <class T>
+std::unique_ptr<LayerPlan<T>> make_layer_pair(const Layer& first,
+                                              const LayerSetting<T>& first_setting,
+                                              const Layer& second,
+                                              const LayerSetting<T>& second_setting);
 
 // The shape of a layer's window of `size` x `size`.
-WindowShape window_of(const LayerSetting& setting, int size, int stride);
+template <class T>
+WindowShape window_of(const LayerSetting<T>& setting, int size, int stride) {
+  return {setting.batch,
+          setting.input,
+          setting.output,
+          size,
+          stride,
+          same_padding_before(setting.input.height, size, stride),
+          same_padding_before(setting.input.width, size, stride)};
+}
 
 }  // namespace towers::cuda

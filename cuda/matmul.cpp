@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::size_t kLargestWorkspace = std::size_t{32} << 20;
 // Views of the flat buffers start at multiples of 16 values.
-constexpr std::uint32_t kAlignment = 64;
+template <class T>
+constexpr std::uint32_t kAlignment = 16 * sizeof(T);
 
 void check_cublas(cublasStatus_t status, const char* call) {
   if (status != CUBLAS_STATUS_SUCCESS)
@@ -31,6 +32,21 @@ cublasLtHandle_t handle_of(const Stream& stream) {
   cublasLtHandle_t& handle = handles[stream.device()];
   if (handle == nullptr) TOWERS_CUBLAS(cublasLtCreate(&handle));
   return handle;
+}
+
+template <class T>
+constexpr cudaDataType_t data_type() {
+  if constexpr (std::is_same_v<T, double>) return CUDA_R_64F;
+  if constexpr (std::is_same_v<T, __half>) return CUDA_R_16F;
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) return CUDA_R_16BF;
+  return CUDA_R_32F;
+}
+
+template <class T>
+cublasComputeType_t compute_type(bool allow_tf32) {
+  if constexpr (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
+  if constexpr (kNarrow<T>) return CUBLAS_COMPUTE_32F;
+  return allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC;
 }
 
 template <class T, cublasStatus_t (*destroy)(T)>
@@ -47,20 +63,21 @@ using Description = Owner<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using Layout = Owner<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using Preference = Owner<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
-// D = op(A) * op(B), column-major; the epilogue adds or makes a vector of biases.
+struct Matrix {
+  int rows = 0, columns = 0;  // as stored
+  bool transposed = false;
+};
+
+// D = op(A) * op(B), column-major, A and B of type In; the epilogue adds or makes a vector of
+// biases of D's type.
+template <class In, class Out>
 class Product {
  public:
-  struct Matrix {
-    int rows = 0, columns = 0;  // as stored
-    bool transposed = false;
-  };
-
   // False where cuBLASLt has no algorithm for it.
   bool compile(const Matrix& a, const Matrix& b, int rows, int columns, cublasLtEpilogue_t epilogue,
                bool allow_tf32, const Stream& stream) {
-    TOWERS_CUBLAS(cublasLtMatmulDescCreate(
-        &description_.value,
-        allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC, CUDA_R_32F));
+    TOWERS_CUBLAS(cublasLtMatmulDescCreate(&description_.value, compute_type<In>(allow_tf32),
+                                           data_type<Wide<In>>()));
     set(CUBLASLT_MATMUL_DESC_TRANSA, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
@@ -68,10 +85,10 @@ class Product {
     // An address of the right alignment, for the choice alone.
     if (has_biases_)
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-          reinterpret_cast<const float*>(std::uintptr_t{kAlignment}));
-    make_layout(a_, a.rows, a.columns);
-    make_layout(b_, b.rows, b.columns);
-    make_layout(d_, rows, columns);
+          reinterpret_cast<const Out*>(std::uintptr_t{kAlignment<Out>}));
+    make_layout<In>(a_, a.rows, a.columns);
+    make_layout<In>(b_, b.rows, b.columns);
+    make_layout<Out>(d_, rows, columns);
 
     Preference preference;
     TOWERS_CUBLAS(cublasLtMatmulPreferenceCreate(&preference.value));
@@ -83,7 +100,7 @@ class Product {
     for (const auto which :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-      prefer(which, kAlignment);
+      prefer(which, std::min(kAlignment<In>, kAlignment<Out>));
     int found = 0;
     const cublasStatus_t status =
         cublasLtMatmulAlgoGetHeuristic(handle_of(stream), description_.value, a_.value, b_.value,
@@ -94,10 +111,9 @@ class Product {
   std::size_t workspace() const { return choice_.workspaceSize; }
 
   // biases: read or written by the epilogue; null without one.
-  void run(Stream& stream, const float* a, const float* b, float* d, const float* biases,
-           void* workspace) {
+  void run(Stream& stream, const In* a, const In* b, Out* d, const Out* biases, void* workspace) {
     if (has_biases_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, biases);
-    const float one = 1, zero = 0;
+    const Wide<In> one = 1, zero = 0;
     const DeviceGuard guard(stream.device());
     TOWERS_CUBLAS(cublasLtMatmul(handle_of(stream), description_.value, &one, a, a_.value, b,
                                  b_.value, &zero, d, d_.value, d, d_.value, &choice_.algo,
@@ -109,8 +125,9 @@ class Product {
   void set(cublasLtMatmulDescAttributes_t which, T value) {
     TOWERS_CUBLAS(cublasLtMatmulDescSetAttribute(description_.value, which, &value, sizeof value));
   }
+  template <class T>
   static void make_layout(Layout& layout, int rows, int columns) {
-    TOWERS_CUBLAS(cublasLtMatrixLayoutCreate(&layout.value, CUDA_R_32F,
+    TOWERS_CUBLAS(cublasLtMatrixLayoutCreate(&layout.value, data_type<T>(),
                                              static_cast<std::uint64_t>(rows),
                                              static_cast<std::uint64_t>(columns), rows));
   }
@@ -122,68 +139,74 @@ class Product {
 };
 
 // A product with an epilogue where cuBLASLt has one for the shape, else without it.
+template <class In, class Out>
 struct FusedProduct {
-  std::unique_ptr<Product> product;
+  std::unique_ptr<Product<In, Out>> product;
   bool fused = false;
 
   FusedProduct() = default;
-  FusedProduct(const Product::Matrix& a, const Product::Matrix& b, int rows, int columns,
-               cublasLtEpilogue_t epilogue, bool allow_tf32, const Stream& stream) {
+  FusedProduct(const Matrix& a, const Matrix& b, int rows, int columns, cublasLtEpilogue_t epilogue,
+               bool allow_tf32, const Stream& stream) {
     for (const bool fuse : {true, false}) {
-      product = std::make_unique<Product>();
+      product = std::make_unique<Product<In, Out>>();
       fused = fuse && epilogue != CUBLASLT_EPILOGUE_DEFAULT;
       if (product->compile(a, b, rows, columns, fuse ? epilogue : CUBLASLT_EPILOGUE_DEFAULT,
                            allow_tf32, stream))
         return;
     }
     throw Error("cuBLASLt has no algorithm for a product of " + std::to_string(rows) + " x " +
-                std::to_string(columns) + " values in float32 on this GPU");
+                std::to_string(columns) + " values in " + to_string(precision_of<In>()) +
+                " on this GPU");
   }
 };
 
-class DenseProducts final : public Matmul {
+template <class In, class Out>
+class DenseProducts final : public Matmul<In, Out> {
  public:
   DenseProducts(const MatmulSetting& setting, const Stream& stream) : s_(setting) {
     const DeviceGuard guard(stream.device());
-    const auto compile = [&](const Product::Matrix& a, const Product::Matrix& b, int rows,
-                             int columns, cublasLtEpilogue_t epilogue) {
-      return FusedProduct(a, b, rows, columns, epilogue, s_.allow_tf32, stream);
+    const auto compile = [&](auto& product, const Matrix& a, const Matrix& b, int rows, int columns,
+                             cublasLtEpilogue_t epilogue) {
+      product = {a, b, rows, columns, epilogue, s_.allow_tf32, stream};
     };
     const int batch = s_.batch, in = s_.inputs, out = s_.outputs;
-    forward_ = compile({out, in}, {in, batch}, out, batch,
-                       s_.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS);
+    compile(forward_, {out, in}, {in, batch}, out, batch,
+            s_.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS);
     if (s_.training)
-      weight_gradient_ =
-          compile({out, batch}, {in, batch, true}, out, in, CUBLASLT_EPILOGUE_BGRADA);
+      compile(weight_gradient_, {out, batch}, {in, batch, true}, out, in, CUBLASLT_EPILOGUE_BGRADA);
     if (s_.wants_input_gradient)
-      input_gradient_ =
-          compile({out, in, true}, {out, batch}, in, batch, CUBLASLT_EPILOGUE_DEFAULT);
+      compile(input_gradient_, {out, in, true}, {out, batch}, in, batch, CUBLASLT_EPILOGUE_DEFAULT);
   }
 
   std::size_t workspace() const override {
     std::size_t bytes = 0;
-    for (const FusedProduct* p : {&forward_, &weight_gradient_, &input_gradient_})
-      if (p->product) bytes = std::max(bytes, p->product->workspace());
-    if (s_.training) bytes = std::max(bytes, sums_scratch() * sizeof(float));
+    const auto add = [&](const auto& p) {
+      if (p.product) bytes = std::max(bytes, p.product->workspace());
+    };
+    add(forward_);
+    add(weight_gradient_);
+    add(input_gradient_);
+    if (s_.training) bytes = std::max(bytes, sums_scratch() * sizeof(Wide<In>));
     return bytes;
   }
 
-  void forward(Stream& stream, const float* input, const float* weights, const float* biases,
-               float* output, void* workspace) override {
+  void forward(Stream& stream, const In* input, const In* weights, const Out* biases, Out* output,
+               void* workspace) override {
     forward_.product->run(stream, weights, input, output, biases, workspace);
     if (!forward_.fused) add_biases(stream, rows(), s_.outputs, biases, s_.relu, output);
   }
 
-  void input_gradient(Stream& stream, const float* d_output, const float* weights, float* d_input,
+  void input_gradient(Stream& stream, const In* d_output, const In* weights, In* d_input,
                       void* workspace) override {
     input_gradient_.product->run(stream, weights, d_output, d_input, nullptr, workspace);
   }
 
-  void weight_gradient(Stream& stream, const float* input, const float* d_output, float* d_weights,
-                       float* d_biases, void* workspace) override {
+  void weight_gradient(Stream& stream, const In* input, const In* d_output, Wide<In>* d_weights,
+                       Wide<In>* d_biases, void* workspace) override {
     weight_gradient_.product->run(stream, d_output, input, d_weights, d_biases, workspace);
     if (!weight_gradient_.fused)
-      column_sums(stream, rows(), s_.outputs, d_output, d_biases, static_cast<float*>(workspace));
+      column_sums(stream, rows(), s_.outputs, d_output, d_biases,
+                  static_cast<Wide<In>*>(workspace));
   }
 
  private:
@@ -191,14 +214,23 @@ class DenseProducts final : public Matmul {
   std::size_t sums_scratch() const { return column_sums_scratch(rows(), s_.outputs); }
 
   MatmulSetting s_;
-  FusedProduct forward_, weight_gradient_, input_gradient_;
+  FusedProduct<In, Out> forward_;
+  FusedProduct<In, Wide<In>> weight_gradient_;
+  FusedProduct<In, In> input_gradient_;
 };
 
 }  // namespace
 
-std::unique_ptr<Matmul> make_matmul(const MatmulSetting& setting, DeviceMemory& /*memory*/,
-                                    Stream& stream) {
-  return std::make_unique<DenseProducts>(setting, stream);
+template <class In, class Out>
+std::unique_ptr<Matmul<In, Out>> make_matmul(const MatmulSetting& setting, DeviceMemory& /*memory*/,
+                                             Stream& stream) {
+  return std::make_unique<DenseProducts<In, Out>>(setting, stream);
 }
+
+#define TOWERS_INSTANTIATE(In, Out)                                                          \
+  template std::unique_ptr<Matmul<In, Out>> make_matmul(const MatmulSetting&, DeviceMemory&, \
+                                                        Stream&);
+TOWERS_FOR_EACH_PRODUCT(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cuda/runtime.h"
+#include "cuda/storage.h"
 
 namespace towers::cuda {
 
@@ -17,22 +18,34 @@ struct MatmulSetting {
   bool allow_tf32 = false;
 };
 
+// In: what input, weights and d_output are stored as. Out: output and biases, In or its wide type.
+template <class In, class Out>
 class Matmul {
  public:
   virtual ~Matmul() = default;
   virtual std::size_t workspace() const = 0;  // bytes
   // output = input * weights + biases, then relu as set.
-  virtual void forward(Stream& stream, const float* input, const float* weights,
-                       const float* biases, float* output, void* workspace) = 0;
+  virtual void forward(Stream& stream, const In* input, const In* weights, const Out* biases,
+                       Out* output, void* workspace) = 0;
   // d_output is the gradient before the relu.
-  virtual void input_gradient(Stream& stream, const float* d_output, const float* weights,
-                              float* d_input, void* workspace) = 0;
+  virtual void input_gradient(Stream& stream, const In* d_output, const In* weights, In* d_input,
+                              void* workspace) = 0;
   // d_biases: sums of d_output over the batch.
-  virtual void weight_gradient(Stream& stream, const float* input, const float* d_output,
-                               float* d_weights, float* d_biases, void* workspace) = 0;
+  virtual void weight_gradient(Stream& stream, const In* input, const In* d_output,
+                               Wide<In>* d_weights, Wide<In>* d_biases, void* workspace) = 0;
 };
 
-std::unique_ptr<Matmul> make_matmul(const MatmulSetting& setting, DeviceMemory& memory,
-                                    Stream& stream);
+template <class In, class Out>
+std::unique_ptr<Matmul<In, Out>> make_matmul(const MatmulSetting& setting, DeviceMemory& memory,
+                                             Stream& stream);
+
+// For explicit instantiation.
+#define TOWERS_FOR_EACH_PRODUCT(X) \
+  X(float, float)                  \
+  X(double, double)                \
+  X(__half, __half)                \
+  X(__half, float)                 \
+  X(__nv_bfloat16, __nv_bfloat16)  \
+  X(__nv_bfloat16, float)
 
 }  // namespace towers::cuda

@@ -8,19 +8,19 @@
 namespace towers::cuda {
 namespace {
 
-template <int N, int kSize>
+template <class T, int N, int kSize>
 __global__ void __launch_bounds__(kBlockThreads)
-    max_pool_kernel(WindowShape shape, bool relu_input, const float* input, float* output,
+    max_pool_kernel(WindowShape shape, bool relu_input, const T* input, T* output,
                     std::uint8_t* winners) {
   max_pool_item<N, kSize>(shape, static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y),
                           static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x), relu_input,
                           input, output, winners);
 }
 
-template <int N, int kSize, int kStride>
+template <class T, int N, int kSize, int kStride>
 __global__ void __launch_bounds__(kBlockThreads)
-    max_pool_backward_kernel(WindowShape shape, const float* d_output, const std::uint8_t* winners,
-                             float* d_input) {
+    max_pool_backward_kernel(WindowShape shape, const T* d_output, const std::uint8_t* winners,
+                             T* d_input) {
   max_pool_backward_item<N, kSize, kStride>(
       shape, static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y),
       static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x), d_output, winners, d_input);
@@ -35,24 +35,32 @@ Grid pool_grid(const WindowShape& shape, const Extent& extent, int lanes) {
 
 }  // namespace
 
-void max_pool(Stream& stream, const WindowShape& shape, const float* input, float* output,
+template <class T>
+void max_pool(Stream& stream, const WindowShape& shape, const T* input, T* output,
               std::uint8_t* winners, bool relu_input) {
   const bool fours = in_fours(shape.input.channels, input, output, winners);
   const Grid grid = pool_grid(shape, shape.output, fours ? 4 : 1);
-  const auto kernel = !fours            ? max_pool_kernel<1, 0>
-                      : shape.size == 3 ? max_pool_kernel<4, 3>
-                                        : max_pool_kernel<4, 0>;
+  const auto kernel = !fours            ? max_pool_kernel<T, 1, 0>
+                      : shape.size == 3 ? max_pool_kernel<T, 4, 3>
+                                        : max_pool_kernel<T, 4, 0>;
   launch(kernel, grid.blocks, grid.threads, stream, shape, relu_input, input, output, winners);
 }
 
-void max_pool_backward(Stream& stream, const WindowShape& shape, const float* d_output,
-                       const std::uint8_t* winners, float* d_input) {
+template <class T>
+void max_pool_backward(Stream& stream, const WindowShape& shape, const T* d_output,
+                       const std::uint8_t* winners, T* d_input) {
   const bool fours = in_fours(shape.input.channels, d_output, winners, d_input);
   const Grid grid = pool_grid(shape, shape.input, fours ? 4 : 1);
-  const auto kernel = !fours                                 ? max_pool_backward_kernel<1, 0, 0>
-                      : shape.size == 3 && shape.stride == 2 ? max_pool_backward_kernel<4, 3, 2>
-                                                             : max_pool_backward_kernel<4, 0, 0>;
+  const auto kernel = !fours                                 ? max_pool_backward_kernel<T, 1, 0, 0>
+                      : shape.size == 3 && shape.stride == 2 ? max_pool_backward_kernel<T, 4, 3, 2>
+                                                             : max_pool_backward_kernel<T, 4, 0, 0>;
   launch(kernel, grid.blocks, grid.threads, stream, shape, d_output, winners, d_input);
 }
+
+#define TOWERS_INSTANTIATE(T)                                                             \
+  template void max_pool(Stream&, const WindowShape&, const T*, T*, std::uint8_t*, bool); \
+  template void max_pool_backward(Stream&, const WindowShape&, const T*, const std::uint8_t*, T*);
+TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

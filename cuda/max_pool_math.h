@@ -40,23 +40,23 @@ TOWERS_HD inline std::size_t pool_index(const Extent& extent, int image, int y, 
 }
 
 // One value of a window.
-template <int N>
+template <class W, int N>
 struct PoolTap {
-  Lanes<float, N> values;
+  Lanes<W, N> values;
   int position;
 };
 
-template <int N>
+template <class W, int N>
 struct PoolBest {
-  Lanes<float, N> value;
+  Lanes<W, N> value;
   Lanes<std::uint8_t, N> winner;
 
-  TOWERS_HD void start(const PoolTap<N>& tap) {
+  TOWERS_HD void start(const PoolTap<W, N>& tap) {
     value = tap.values;
     winner = filled<N>(static_cast<std::uint8_t>(tap.position));
   }
   // NaN takes the place of any number, and stays.
-  TOWERS_HD void consider(const PoolTap<N>& tap) {
+  TOWERS_HD void consider(const PoolTap<W, N>& tap) {
     TOWERS_UNROLL
     for (int i = 0; i < N; ++i) {
       const bool wins = !(tap.values.at[i] <= value.at[i]) && value.at[i] == value.at[i];
@@ -73,18 +73,18 @@ TOWERS_HD inline int clamp_to(int value, int end) {
 // The largest in the window of an output; values_at(image, y, x, c) gives N channels of an input
 // pixel. In place of padding comes the nearest value of the window that is none, with its own
 // position: it can't win again, and no load depends on where the window lies.
-template <int N, int kSize, class ValuesAt>
-TOWERS_HD inline PoolBest<N> largest_in_window(const WindowShape& s, const PoolPlace& place,
-                                               const ValuesAt& values_at) {
+template <class W, int N, int kSize, class ValuesAt>
+TOWERS_HD inline PoolBest<W, N> largest_in_window(const WindowShape& s, const PoolPlace& place,
+                                                  const ValuesAt& values_at) {
   const int size = kSize != 0 ? kSize : s.size;
   const int top = place.y * s.stride - s.pad_top, left = place.x * s.stride - s.pad_left;
   const auto tap_at = [&](int ky, int kx) {
     const int y = clamp_to(top + ky, s.input.height), x = clamp_to(left + kx, s.input.width);
-    return PoolTap<N>{values_at(place.image, y, x, place.c), (y - top) * size + (x - left)};
+    return PoolTap<W, N>{values_at(place.image, y, x, place.c), (y - top) * size + (x - left)};
   };
-  PoolBest<N> best;
+  PoolBest<W, N> best;
   if constexpr (kSize != 0) {  // all loads are under way before the first comparison
-    PoolTap<N> taps[kSize * kSize];
+    PoolTap<W, N> taps[kSize * kSize];
     TOWERS_UNROLL
     for (int k = 0; k < kSize * kSize; ++k) taps[k] = tap_at(k / kSize, k % kSize);
     best.start(taps[0]);
@@ -98,37 +98,38 @@ TOWERS_HD inline PoolBest<N> largest_in_window(const WindowShape& s, const PoolP
   return best;
 }
 
-template <int N, int kSize>
-TOWERS_HD inline PoolBest<N> max_pool_at(const WindowShape& s, const PoolPlace& place,
-                                         bool relu_input, const float* input) {
-  PoolBest<N> best = largest_in_window<N, kSize>(s, place, [&](int image, int y, int x, int c) {
-    return load<N>(input + pool_index(s.input, image, y, x, c));
-  });
+template <int N, int kSize, class T>
+TOWERS_HD inline PoolBest<Wide<T>, N> max_pool_at(const WindowShape& s, const PoolPlace& place,
+                                                  bool relu_input, const T* input) {
+  PoolBest<Wide<T>, N> best =
+      largest_in_window<Wide<T>, N, kSize>(s, place, [&](int image, int y, int x, int c) {
+        return load<N>(input + pool_index(s.input, image, y, x, c));
+      });
   TOWERS_UNROLL
   for (int i = 0; i < N; ++i)
     if (relu_input && best.value.at[i] <= 0) best.winner.at[i] = kNoWinner;
   return best;
 }
 
-template <int N, int kSize>
+template <int N, int kSize, class T>
 TOWERS_HD inline void max_pool_item(const WindowShape& s, int row, int item, bool relu_input,
-                                    const float* input, float* output, std::uint8_t* winners) {
+                                    const T* input, T* output, std::uint8_t* winners) {
   PoolPlace place;
   if (!find_place<N>(s.batch, s.output, row, item, place)) return;
-  const PoolBest<N> best = max_pool_at<N, kSize>(s, place, relu_input, input);
+  const PoolBest<Wide<T>, N> best = max_pool_at<N, kSize>(s, place, relu_input, input);
   const std::size_t to = pool_index(s.output, place.image, place.y, place.x, place.c);
   store(output + to, best.value);
   store(winners + to, best.winner);
 }
 
 // One window that an input value may have won.
-template <int N>
+template <class W, int N>
 struct PoolShare {
   Lanes<std::uint8_t, N> winner = filled<N>(kNoWinner);
-  Lanes<float, N> gradient = filled<N>(0.0f);
+  Lanes<W, N> gradient = filled<N>(W{0});
   int position = 0;  // of the input value in it
 
-  TOWERS_HD void add_to(Lanes<float, N>& sum) const {
+  TOWERS_HD void add_to(Lanes<W, N>& sum) const {
     TOWERS_UNROLL
     for (int i = 0; i < N; ++i)
       sum.at[i] = winner.at[i] == position ? sum.at[i] + gradient.at[i] : sum.at[i];
@@ -137,17 +138,17 @@ struct PoolShare {
 
 // The gradient of an input: the sum over the windows that it won, in their order.
 // gradient_at(image, y, x, c) gives N channels of an output pixel's gradient.
-template <int N, int kSize, int kStride, class GradientAt>
-TOWERS_HD inline Lanes<float, N> sum_of_won(const WindowShape& s, const PoolPlace& place,
-                                            const std::uint8_t* winners,
-                                            const GradientAt& gradient_at) {
+template <class W, int N, int kSize, int kStride, class GradientAt>
+TOWERS_HD inline Lanes<W, N> sum_of_won(const WindowShape& s, const PoolPlace& place,
+                                        const std::uint8_t* winners,
+                                        const GradientAt& gradient_at) {
   const int size = kSize != 0 ? kSize : s.size, stride = kStride != 0 ? kStride : s.stride;
   const int padded_y = place.y + s.pad_top, padded_x = place.x + s.pad_left;
   const int last_y = padded_y / stride, last_x = padded_x / stride;
   const auto share_of = [&](int back_y, int back_x) {
     const int y = last_y - back_y, x = last_x - back_x;
     const int ky = padded_y - y * stride, kx = padded_x - x * stride;
-    PoolShare<N> share;
+    PoolShare<W, N> share;
     share.position = ky * size + kx;
     if (y >= 0 && y < s.output.height && ky < size && x >= 0 && x < s.output.width && kx < size) {
       share.winner = load<N>(winners + pool_index(s.output, place.image, y, x, place.c));
@@ -155,10 +156,10 @@ TOWERS_HD inline Lanes<float, N> sum_of_won(const WindowShape& s, const PoolPlac
     }
     return share;
   };
-  Lanes<float, N> sum = filled<N>(0.0f);
+  Lanes<W, N> sum = filled<N>(W{0});
   if constexpr (kSize != 0) {
     constexpr int kReach = (kSize + kStride - 1) / kStride;  // windows around a value, by axis
-    PoolShare<N> shares[kReach * kReach];
+    PoolShare<W, N> shares[kReach * kReach];
     TOWERS_UNROLL
     for (int k = 0; k < kReach * kReach; ++k)
       shares[k] = share_of(kReach - 1 - k / kReach, kReach - 1 - k % kReach);
@@ -172,19 +173,20 @@ TOWERS_HD inline Lanes<float, N> sum_of_won(const WindowShape& s, const PoolPlac
   return sum;
 }
 
-template <int N, int kSize, int kStride>
-TOWERS_HD inline Lanes<float, N> max_pool_gradient_at(const WindowShape& s, const PoolPlace& place,
-                                                      const float* d_output,
-                                                      const std::uint8_t* winners) {
-  return sum_of_won<N, kSize, kStride>(s, place, winners, [&](int image, int y, int x, int c) {
-    return load<N>(d_output + pool_index(s.output, image, y, x, c));
-  });
+template <int N, int kSize, int kStride, class T>
+TOWERS_HD inline Lanes<Wide<T>, N> max_pool_gradient_at(const WindowShape& s,
+                                                        const PoolPlace& place, const T* d_output,
+                                                        const std::uint8_t* winners) {
+  return sum_of_won<Wide<T>, N, kSize, kStride>(
+      s, place, winners, [&](int image, int y, int x, int c) {
+        return load<N>(d_output + pool_index(s.output, image, y, x, c));
+      });
 }
 
-template <int N, int kSize, int kStride>
+template <int N, int kSize, int kStride, class T>
 TOWERS_HD inline void max_pool_backward_item(const WindowShape& s, int row, int item,
-                                             const float* d_output, const std::uint8_t* winners,
-                                             float* d_input) {
+                                             const T* d_output, const std::uint8_t* winners,
+                                             T* d_input) {
   PoolPlace place;
   if (!find_place<N>(s.batch, s.input, row, item, place)) return;
   store(d_input + pool_index(s.input, place.image, place.y, place.x, place.c),

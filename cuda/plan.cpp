@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuda/host_values.h"
 #include "cuda/kernels.h"
 
 namespace towers::cuda {
@@ -12,8 +13,9 @@ constexpr std::size_t kBucketValues = std::size_t{1} << 18;  // 1 MiB
 
 }  // namespace
 
-Plan::Plan(const Net& net, const VariableLayout& layout, const PlanOptions& options,
-           const PlanMemory& memory, Stream& stream)
+template <class T>
+Plan<T>::Plan(const Net& net, const VariableLayout& layout, const PlanOptions& options,
+              const PlanMemory<T>& memory, Stream& stream)
     : net_(net),
       extents_(output_extents(net)),
       batch_size_(options.batch_size),
@@ -24,14 +26,20 @@ Plan::Plan(const Net& net, const VariableLayout& layout, const PlanOptions& opti
   const std::size_t batch = static_cast<std::size_t>(options.batch_size);
   const std::size_t loss = net.layers.size() - 1;
   for (std::size_t l = 0; l < loss; ++l) {
-    values_.push_back(device_.allocate<float>(batch * extents_[l].size()).data());
-    gradients_.push_back(training ? device_.allocate<float>(batch * extents_[l].size()).data()
+    values_.push_back(device_.allocate<T>(batch * extents_[l].size()).data());
+    gradients_.push_back(training ? device_.allocate<T>(batch * extents_[l].size()).data()
                                   : nullptr);
   }
+  if constexpr (!std::is_same_v<T, float>)
+    images_ = device_.allocate<T>(batch * net.input.size()).data();
+  if constexpr (kNarrow<T>)
+    logits_ = device_.allocate<Wide<T>>(batch * extents_[loss - 1].size()).data();
+  else
+    logits_ = values_.back();
   for (std::size_t l = 0; l < loss; ++l) {
-    const LayerSetting setting = layer_setting(l, layout, options, stream);
+    const LayerSetting<T> setting = layer_setting(l, layout, options, stream);
     if (l + 1 < loss) {
-      const LayerSetting next = layer_setting(l + 1, layout, options, stream);
+      const LayerSetting<T> next = layer_setting(l + 1, layout, options, stream);
       if (auto pair = make_layer_pair(net.layers[l], setting, net.layers[l + 1], next)) {
         layers_.push_back(std::move(pair));
         layers_.push_back(nullptr);
@@ -43,14 +51,15 @@ Plan::Plan(const Net& net, const VariableLayout& layout, const PlanOptions& opti
   }
   workspace_.data = device_.allocate<std::byte>(workspace_.bytes).data();
   if (training) {
-    losses_ = device_.allocate<float>(batch).data();
+    losses_ = device_.allocate<Wide<T>>(batch).data();
     plan_backward(layout, options.buckets);
   }
 }
 
-LayerSetting Plan::layer_setting(std::size_t l, const VariableLayout& layout,
-                                 const PlanOptions& options, Stream& stream) {
-  LayerSetting setting;
+template <class T>
+LayerSetting<T> Plan<T>::layer_setting(std::size_t l, const VariableLayout& layout,
+                                       const PlanOptions& options, Stream& stream) {
+  LayerSetting<T> setting;
   setting.batch = options.batch_size;
   setting.input = l == 0 ? net_.input : extents_[l - 1];
   setting.output = extents_[l];
@@ -60,6 +69,7 @@ LayerSetting Plan::layer_setting(std::size_t l, const VariableLayout& layout,
   setting.deterministic = options.deterministic;
   setting.direct = options.direct;
   setting.output_values = values_[l];
+  if (l + 2 == net_.layers.size()) setting.logits = logits_;
   setting.d_output = gradients_[l];
   setting.d_input = l > lowest_ ? gradients_[l - 1] : nullptr;
   setting.memory = &device_;
@@ -68,14 +78,16 @@ LayerSetting Plan::layer_setting(std::size_t l, const VariableLayout& layout,
   for (const Variable& v : layout.variables()) {
     if (v.layer != l) continue;
     const bool biases = v.shape.size() == 1;
-    (biases ? setting.biases : setting.weights) = memory_.variables + v.offset;
+    (biases ? setting.biases : setting.weights) = memory_.working + v.offset;
+    if (biases) setting.wide_biases = memory_.variables + v.offset;
     if (setting.training)
       (biases ? setting.d_biases : setting.d_weights) = memory_.gradients + v.offset;
   }
   return setting;
 }
 
-void Plan::plan_backward(const VariableLayout& layout, bool buckets) {
+template <class T>
+void Plan<T>::plan_backward(const VariableLayout& layout, bool buckets) {
   std::size_t end = layout.size();
   parts_.emplace_back();
   for (std::size_t l = layers_.size(); l-- > 0;) {
@@ -94,23 +106,31 @@ void Plan::plan_backward(const VariableLayout& layout, bool buckets) {
   buckets_.push_back({0, end});
 }
 
-void Plan::forward(Stream& stream, const float* images) {
+template <class T>
+void Plan<T>::forward(Stream& stream, const float* images) {
+  if constexpr (!std::is_same_v<T, float>)
+    convert(stream, static_cast<std::size_t>(batch_size_) * net_.input.size(), images, images_);
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     if (layers_[l] != nullptr) layers_[l]->forward(stream, input_of(l, images));
   }
+  if constexpr (kNarrow<T>)
+    if (!std::holds_alternative<Dense>(net_.layers[layers_.size() - 1].op))
+      convert(stream, static_cast<std::size_t>(batch_size_) * extents_.back().size(),
+              values_.back(), logits_);
 }
 
-void Plan::backward(Stream& stream, const float* images, const std::int32_t* labels,
-                    std::size_t part) {
+template <class T>
+void Plan<T>::backward(Stream& stream, const float* images, const std::int32_t* labels,
+                       std::size_t part) {
   if (part == 0) {
-    softmax_loss(stream, batch_size_, net_.classes, logits(), labels, gradients_.back(), losses_,
-                 memory_.cross_entropy);
+    softmax_loss(stream, batch_size_, net_.classes, logits(), labels, memory_.loss_scale,
+                 gradients_.back(), losses_, memory_.cross_entropy);
     if (has_relu(net_.layers[layers_.size() - 1]))
       relu_backward(stream, static_cast<std::size_t>(batch_size_) * extents_.back().size(),
                     logits(), gradients_.back());
   }
   for (const Task& task : parts_[part]) {
-    const float* input = input_of(task.layer, images);
+    const T* input = input_of(task.layer, images);
     if (task.work == Work::weight_gradient)
       layers_[task.layer]->weight_gradient(stream, input);
     else
@@ -118,14 +138,26 @@ void Plan::backward(Stream& stream, const float* images, const std::int32_t* lab
   }
 }
 
-std::span<const float> Plan::activations(const std::string& layer) const {
+template <class T>
+bool Plan<T>::read_activations(Stream& stream, const std::string& layer,
+                               std::vector<float>& out) const {
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     const auto& op = net_.layers[l].op;
-    if (net_.layers[l].name == layer &&
-        (std::holds_alternative<Convolution>(op) || std::holds_alternative<Dense>(op)))
-      return {values_[l], static_cast<std::size_t>(batch_size_) * extents_[l].size()};
+    const bool dense = std::holds_alternative<Dense>(op);
+    if (net_.layers[l].name != layer || !(dense || std::holds_alternative<Convolution>(op)))
+      continue;
+    out.resize(static_cast<std::size_t>(batch_size_) * extents_[l].size());
+    if (dense && l + 1 == layers_.size())
+      read_as_floats(stream, std::span<const Wide<T>>(logits_, out.size()), out);
+    else
+      read_as_floats(stream, std::span<const T>(values_[l], out.size()), out);
+    return true;
   }
-  return {};
+  return false;
 }
+
+#define TOWERS_INSTANTIATE(T) template class Plan<T>;
+TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

@@ -1,5 +1,6 @@
 #pragma once
-// A net compiled for one device and batch size: its layers, their memory and the order of work.
+// A net compiled for one device, batch size and precision: its layers, their memory and the order
+// of work.
 
 #include <cstddef>
 #include <memory>
@@ -15,10 +16,14 @@
 namespace towers::cuda {
 
 // Flat buffers of the variables' layout in device memory, which outlive the plan.
+template <class T>
 struct PlanMemory {
-  const float* variables = nullptr;
-  float* gradients = nullptr;      // of one tower, without weight decay; null: forward only
-  float* cross_entropy = nullptr;  // one value, with gradients
+  const T* working = nullptr;          // the variables as the layers read them
+  const Wide<T>* variables = nullptr;  // the same where T is the wide type
+  // Of one tower, without weight decay, times the loss scale; null: forward only.
+  Wide<T>* gradients = nullptr;
+  float* cross_entropy = nullptr;         // one value, with gradients
+  const LossScale* loss_scale = nullptr;  // of float16, with gradients
 };
 
 struct PlanOptions {
@@ -33,10 +38,11 @@ struct Bucket {
 };
 
 // Everything enqueues on the stream handed in, whose device is the plan's, and may be captured.
+template <class T>
 class Plan {
  public:
   Plan(const Net& net, const VariableLayout& layout, const PlanOptions& options,
-       const PlanMemory& memory, Stream& stream);
+       const PlanMemory<T>& memory, Stream& stream);
 
   // images: [batch_size][input], device memory, as for the other calls of the same step.
   // Writes logits().
@@ -46,9 +52,10 @@ class Plan {
   void backward(Stream& stream, const float* images, const std::int32_t* labels, std::size_t part);
   const std::vector<Bucket>& buckets() const { return buckets_; }  // one for each part
 
-  const float* logits() const { return values_.back(); }  // [batch_size][classes]
-  // Output of the named convolution or dense layer; empty where the net has no such layer.
-  std::span<const float> activations(const std::string& layer) const;
+  const Wide<T>* logits() const { return logits_; }  // [batch_size][classes]
+  // Output of the named convolution or dense layer, read to `out`; false where the net has no such
+  // layer. Waits for the stream.
+  bool read_activations(Stream& stream, const std::string& layer, std::vector<float>& out) const;
 
  private:
   // Of the backward pass: what a layer does next.
@@ -58,24 +65,28 @@ class Plan {
     Work work;
   };
 
-  LayerSetting layer_setting(std::size_t layer, const VariableLayout& layout,
-                             const PlanOptions& options, Stream& stream);
+  LayerSetting<T> layer_setting(std::size_t layer, const VariableLayout& layout,
+                                const PlanOptions& options, Stream& stream);
   void plan_backward(const VariableLayout& layout, bool buckets);
-  const float* input_of(std::size_t layer, const float* images) const {
-    return layer == 0 ? images : values_[layer - 1];
+  const T* input_of(std::size_t layer, const float* images) const {
+    if (layer > 0) return values_[layer - 1];
+    if constexpr (std::is_same_v<T, float>) return images;
+    return images_;
   }
 
   Net net_;
   std::vector<Extent> extents_;
   int batch_size_;
-  PlanMemory memory_;
+  PlanMemory<T> memory_;
   DeviceMemory device_;
   std::size_t lowest_;  // layer with variables: no gradient is wanted below it
   Workspace workspace_;
-  std::vector<std::unique_ptr<LayerPlan>>
-      layers_;                              // all but the loss; null: done by the one before
-  std::vector<float*> values_, gradients_;  // of each layer's output
-  float* losses_ = nullptr;                 // [batch_size]
+  std::vector<std::unique_ptr<LayerPlan<T>>>
+      layers_;                          // all but the loss; null: done by the one before
+  T* images_ = nullptr;                 // [batch_size][input], where T is not float
+  std::vector<T*> values_, gradients_;  // of each layer's output
+  Wide<T>* logits_ = nullptr;           // the last one's output, or a copy that is not narrow
+  Wide<T>* losses_ = nullptr;           // [batch_size]
   std::vector<std::vector<Task>> parts_;
   std::vector<Bucket> buckets_;
 };

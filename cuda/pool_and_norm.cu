@@ -28,17 +28,19 @@ __device__ std::size_t index_of(const Extent& extent, const PoolPlace& place) {
   return pool_index(extent, place.image, place.y, place.x, place.c);
 }
 
+template <class T>
 __global__ void __launch_bounds__(kBlockThreads)
-    pool_norm_kernel(WindowShape s, NormParameters n, bool relu_input, const float* input,
-                     float* pooled, std::uint8_t* winners, float* output) {
-  __shared__ float4 values[kGroups];
+    pool_norm_kernel(WindowShape s, NormParameters<Wide<T>> n, bool relu_input, const T* input,
+                     T* pooled, std::uint8_t* winners, T* output) {
+  __shared__ Lanes<Wide<T>, 4> values[kGroups];
   const int groups = s.input.channels / 4, group = static_cast<int>(threadIdx.x);
   const int pixel = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y);
-  float* const own = reinterpret_cast<float*>(values) + 4 * static_cast<int>(threadIdx.y) * groups;
+  Wide<T>* const own =
+      reinterpret_cast<Wide<T>*>(values) + 4 * static_cast<int>(threadIdx.y) * groups;
   const bool inside = pixel < pixels_of(s, s.output);
   const PoolPlace place = place_of(s.output, pixel, group);
   if (inside) {
-    const PoolBest<4> best = max_pool_at<4, kSize>(s, place, relu_input, input);
+    const PoolBest<Wide<T>, 4> best = max_pool_at<4, kSize>(s, place, relu_input, input);
     store(pooled + index_of(s.output, place), best.value);
     store(winners + index_of(s.output, place), best.winner);
     store(own + 4 * group, best.value);
@@ -49,12 +51,13 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 // A block takes the input rows whose last window is row `band` of the output: it makes the
 // gradients of all windows that they lie in, between the two layers, then sums what each won.
+template <class T>
 __global__ void __launch_bounds__(kBlockThreads)
-    pool_norm_backward_kernel(WindowShape s, NormParameters n, int bands, const float* pooled,
-                              const float* d_output, const std::uint8_t* winners, float* d_input) {
-  __shared__ float4 product_groups[kBandGroups], gradient_groups[kBandGroups];
-  float* const products = reinterpret_cast<float*>(product_groups);
-  float* const gradients = reinterpret_cast<float*>(gradient_groups);
+    pool_norm_backward_kernel(WindowShape s, NormParameters<Wide<T>> n, int bands, const T* pooled,
+                              const T* d_output, const std::uint8_t* winners, T* d_input) {
+  __shared__ Lanes<Wide<T>, 4> product_groups[kBandGroups], gradient_groups[kBandGroups];
+  Wide<T>* const products = reinterpret_cast<Wide<T>*>(product_groups);
+  Wide<T>* const gradients = reinterpret_cast<Wide<T>*>(gradient_groups);
   const int groups = s.input.channels / 4, row_groups = s.output.width * groups;
   const int image = static_cast<int>(blockIdx.x) / bands;
   const int band = static_cast<int>(blockIdx.x) - image * bands;
@@ -66,15 +69,15 @@ __global__ void __launch_bounds__(kBlockThreads)
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kGroups) {
     const int group = i % groups;
     const std::size_t pixel = first + static_cast<std::size_t>(4 * (i - group));
-    const NormHalf half = differentiate_group(n, groups, group, pooled + pixel,
-                                              load<4>(d_output + pixel + 4 * group));
+    const NormHalf<Wide<T>> half = differentiate_group(n, groups, group, pooled + pixel,
+                                                       load<4>(d_output + pixel + 4 * group));
     store(products + 4 * i, half.products);
     store(gradients + 4 * i, half.through);
   }
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kGroups) {
     const int group = i % groups;
-    const NormHalf half{
+    const NormHalf<Wide<T>> half{
         load<4>(pooled + first + static_cast<std::size_t>(4 * i)), load<4>(gradients + 4 * i), {}};
     store(gradients + 4 * i,
           combine_group(n, groups, group, half, products + 4 * (i - group), false));
@@ -88,39 +91,43 @@ __global__ void __launch_bounds__(kBlockThreads)
        i += kGroups) {
     const int row = i / input_row_groups, item = i - row * input_row_groups, x = item / groups;
     const PoolPlace place{image, first_y + row, x, 4 * (item - x * groups)};
-    store(d_input + index_of(s.input, place),
-          sum_of_won<4, kSize, kStride>(s, place, winners, [&](int, int wy, int wx, int c) {
-            return load<4>(gradients + 4 * ((wy - first_row) * row_groups + wx * groups) + c);
-          }));
+    store(
+        d_input + index_of(s.input, place),
+        sum_of_won<Wide<T>, 4, kSize, kStride>(s, place, winners, [&](int, int wy, int wx, int c) {
+          return load<4>(gradients + 4 * ((wy - first_row) * row_groups + wx * groups) + c);
+        }));
   }
 }
 
+template <class T>
 __global__ void __launch_bounds__(kBlockThreads)
-    norm_pool_kernel(WindowShape s, NormParameters n, const float* input, float* output,
+    norm_pool_kernel(WindowShape s, NormParameters<Wide<T>> n, const T* input, T* output,
                      std::uint8_t* winners) {
   const int groups = s.input.channels / 4, group = static_cast<int>(threadIdx.x);
   const int pixel = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y);
   if (pixel >= pixels_of(s, s.output)) return;
   const PoolPlace place = place_of(s.output, pixel, group);
-  const PoolBest<4> best = largest_in_window<4, kSize>(s, place, [&](int image, int y, int x, int) {
-    return normalized_group(n, groups, group, input + pool_index(s.input, image, y, x, 0));
-  });
+  const PoolBest<Wide<T>, 4> best =
+      largest_in_window<Wide<T>, 4, kSize>(s, place, [&](int image, int y, int x, int) {
+        return normalized_group(n, groups, group, input + pool_index(s.input, image, y, x, 0));
+      });
   store(output + index_of(s.output, place), best.value);
   store(winners + index_of(s.output, place), best.winner);
 }
 
+template <class T>
 __global__ void __launch_bounds__(kBlockThreads)
-    norm_pool_backward_kernel(WindowShape s, NormParameters n, const float* input,
-                              const float* d_output, const std::uint8_t* winners, bool relu_input,
-                              float* d_input) {
-  __shared__ float4 products[kGroups];
+    norm_pool_backward_kernel(WindowShape s, NormParameters<Wide<T>> n, const T* input,
+                              const T* d_output, const std::uint8_t* winners, bool relu_input,
+                              T* d_input) {
+  __shared__ Lanes<Wide<T>, 4> products[kGroups];
   const int groups = s.input.channels / 4, group = static_cast<int>(threadIdx.x);
   const int pixel = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y);
-  float* const own =
-      reinterpret_cast<float*>(products) + 4 * static_cast<int>(threadIdx.y) * groups;
+  Wide<T>* const own =
+      reinterpret_cast<Wide<T>*>(products) + 4 * static_cast<int>(threadIdx.y) * groups;
   const bool inside = pixel < pixels_of(s, s.input);
   const PoolPlace place = place_of(s.input, pixel, group);
-  NormHalf half{};
+  NormHalf<Wide<T>> half{};
   if (inside) {
     half = differentiate_group(
         n, groups, group, input + pool_index(s.input, place.image, place.y, place.x, 0),
@@ -146,36 +153,51 @@ bool pool_and_norm_fit(const WindowShape& s, const LocalResponseNorm& norm) {
          groups <= kGroups && kReach * s.output.width * groups <= kBandGroups;
 }
 
+template <class T>
 void pool_then_norm(Stream& stream, const WindowShape& shape, const LocalResponseNorm& norm,
-                    const float* input, bool relu_input, float* pooled, std::uint8_t* winners,
-                    float* output) {
+                    const T* input, bool relu_input, T* pooled, std::uint8_t* winners, T* output) {
   const Grid grid = pixel_grid(shape, shape.output);
-  launch(pool_norm_kernel, grid.blocks, grid.threads, stream, shape, NormParameters(norm),
-         relu_input, input, pooled, winners, output);
+  launch(pool_norm_kernel<T>, grid.blocks, grid.threads, stream, shape,
+         NormParameters<Wide<T>>(norm), relu_input, input, pooled, winners, output);
 }
 
+template <class T>
 void pool_then_norm_backward(Stream& stream, const WindowShape& shape,
-                             const LocalResponseNorm& norm, const float* pooled,
-                             const float* d_output, const std::uint8_t* winners, float* d_input) {
+                             const LocalResponseNorm& norm, const T* pooled, const T* d_output,
+                             const std::uint8_t* winners, T* d_input) {
   const int bands = (shape.input.height + shape.pad_top + kStride - 1) / kStride;
-  launch(pool_norm_backward_kernel, dim3(to_unsigned(to_size(shape.batch) * to_size(bands))),
-         dim3(to_unsigned(kBlockThreads)), stream, shape, NormParameters(norm), bands, pooled,
-         d_output, winners, d_input);
+  launch(pool_norm_backward_kernel<T>, dim3(to_unsigned(to_size(shape.batch) * to_size(bands))),
+         dim3(to_unsigned(kBlockThreads)), stream, shape, NormParameters<Wide<T>>(norm), bands,
+         pooled, d_output, winners, d_input);
 }
 
+template <class T>
 void norm_then_pool(Stream& stream, const LocalResponseNorm& norm, const WindowShape& shape,
-                    const float* input, float* output, std::uint8_t* winners) {
+                    const T* input, T* output, std::uint8_t* winners) {
   const Grid grid = pixel_grid(shape, shape.output);
-  launch(norm_pool_kernel, grid.blocks, grid.threads, stream, shape, NormParameters(norm), input,
-         output, winners);
+  launch(norm_pool_kernel<T>, grid.blocks, grid.threads, stream, shape,
+         NormParameters<Wide<T>>(norm), input, output, winners);
 }
 
+template <class T>
 void norm_then_pool_backward(Stream& stream, const LocalResponseNorm& norm,
-                             const WindowShape& shape, const float* input, const float* d_output,
-                             const std::uint8_t* winners, bool relu_input, float* d_input) {
+                             const WindowShape& shape, const T* input, const T* d_output,
+                             const std::uint8_t* winners, bool relu_input, T* d_input) {
   const Grid grid = pixel_grid(shape, shape.input);
-  launch(norm_pool_backward_kernel, grid.blocks, grid.threads, stream, shape, NormParameters(norm),
-         input, d_output, winners, relu_input, d_input);
+  launch(norm_pool_backward_kernel<T>, grid.blocks, grid.threads, stream, shape,
+         NormParameters<Wide<T>>(norm), input, d_output, winners, relu_input, d_input);
 }
+
+#define TOWERS_INSTANTIATE(T)                                                                   \
+  template void pool_then_norm(Stream&, const WindowShape&, const LocalResponseNorm&, const T*, \
+                               bool, T*, std::uint8_t*, T*);                                    \
+  template void pool_then_norm_backward(Stream&, const WindowShape&, const LocalResponseNorm&,  \
+                                        const T*, const T*, const std::uint8_t*, T*);           \
+  template void norm_then_pool(Stream&, const LocalResponseNorm&, const WindowShape&, const T*, \
+                               T*, std::uint8_t*);                                              \
+  template void norm_then_pool_backward(Stream&, const LocalResponseNorm&, const WindowShape&,  \
+                                        const T*, const T*, const std::uint8_t*, bool, T*);
+TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

@@ -1,11 +1,14 @@
 #include "cuda/rank.h"
 
+#include "cuda/host_values.h"
 #include "cuda/kernels.h"
+#include "cuda/working_copy.h"
 
 namespace towers::cuda {
 
-Rank::Rank(const Net& net, const VariableLayout& layout, const std::vector<Piece>& pieces,
-           const RankOptions& options)
+template <class T>
+Rank<T>::Rank(const Net& net, const VariableLayout& layout, const std::vector<Piece>& pieces,
+              const RankOptions& options)
     : options_(options),
       image_size_(net.input.size()),
       compute_(options.device),
@@ -15,18 +18,20 @@ Rank::Rank(const Net& net, const VariableLayout& layout, const std::vector<Piece
       memory_(options.device),
       slots_{Slot(options.device), Slot(options.device)} {
   const std::size_t size = layout.size();
-  variables = memory_.allocate<float>(size);
-  averages = memory_.allocate<float>(size);
-  mean = memory_.allocate<float>(size);
-  own = memory_.allocate<float>(size);
-  sum = options.ranks > 1 ? memory_.allocate<float>(size) : own;
-  tower_gradients_ = alone() ? own : memory_.allocate<float>(size);
+  variables = memory_.allocate<Wide<T>>(size);
+  working_ = allocate_working<T>(memory_, variables);
+  averages = memory_.allocate<Wide<T>>(size);
+  mean = memory_.allocate<Wide<T>>(size);
+  own = memory_.allocate<Wide<T>>(size);
+  sum = options.ranks > 1 ? memory_.allocate<Wide<T>>(size) : own;
+  tower_gradients_ = alone() ? own : memory_.allocate<Wide<T>>(size);
 
   const std::size_t kept_size = static_cast<std::size_t>(options.kept_towers) * size;
-  kept = memory_.allocate<float>(kept_size);
-  gathered = memory_.allocate<float>(kept_size * static_cast<std::size_t>(options.ranks));
+  kept = memory_.allocate<Wide<T>>(kept_size);
+  gathered = memory_.allocate<Wide<T>>(kept_size * static_cast<std::size_t>(options.ranks));
   if (kept_size != 0)
-    towers_in_order_ = memory_.allocate<const float*>(static_cast<std::size_t>(options.all_towers));
+    towers_in_order_ =
+        memory_.allocate<const Wide<T>*>(static_cast<std::size_t>(options.all_towers));
 
   pieces_ = memory_.allocate<Piece>(pieces.size());
   squares_ = memory_.allocate<float>(pieces.size());
@@ -37,9 +42,17 @@ Rank::Rank(const Net& net, const VariableLayout& layout, const std::vector<Piece
   const std::uint64_t none = kNoTrouble;
   copy_to_device(compute_, trouble_, std::span<const std::uint64_t>(&none, 1));
 
-  plan_ = std::make_unique<Plan>(
+  if constexpr (kScaled<T>) {
+    loss_scale_ = memory_.allocate<LossScale>(1);
+    const LossScale first;
+    copy_to_device(compute_, loss_scale_, std::span<const LossScale>(&first, 1));
+  }
+
+  plan_ = std::make_unique<Plan<T>>(
       net, layout, options.plan,
-      PlanMemory{variables.data(), tower_gradients_.data(), cross_entropy_}, compute_);
+      PlanMemory<T>{working_.data(), variables.data(), tower_gradients_.data(), cross_entropy_,
+                    loss_scale_.data()},
+      compute_);
   for (std::size_t b = 0; b < buckets().size(); ++b)
     bucket_ready_.push_back(std::make_unique<Event>(options.device));
 
@@ -51,12 +64,14 @@ Rank::Rank(const Net& net, const VariableLayout& layout, const std::vector<Piece
   capture();
 }
 
-void Rank::enqueue_part(const Slot& slot, std::size_t part) {
+template <class T>
+void Rank<T>::enqueue_part(const Slot& slot, std::size_t part) {
   if (part == 0) plan_->forward(compute_, slot.images.data());
   plan_->backward(compute_, slot.images.data(), slot.labels.data(), part);
 }
 
-void Rank::capture() {
+template <class T>
+void Rank<T>::capture() {
   const DeviceGuard guard(options_.device);
   // Once for real, on zeros: libraries may load code at the first call, which capturing forbids.
   for (std::size_t part = 0; part < buckets().size(); ++part) enqueue_part(slots_[0], part);
@@ -66,7 +81,8 @@ void Rank::capture() {
       slot.parts.push_back(Graph::capture(compute_, [&] { enqueue_part(slot, part); }));
 }
 
-void Rank::copy_in(Slot& slot, const Batch& batch) {
+template <class T>
+void Rank<T>::copy_in(Slot& slot, const Batch& batch) {
   copies_.wait(slot.consumed);
   const std::size_t size = static_cast<std::size_t>(batch.size);
   copy_to_device(copies_, slot.images.data(), batch.images, size * image_size_ * sizeof(float));
@@ -75,7 +91,8 @@ void Rank::copy_in(Slot& slot, const Batch& batch) {
   compute_.wait(slot.copied);
 }
 
-void Rank::compute_gradients(std::size_t index, const Batch& batch, std::int64_t step) {
+template <class T>
+void Rank<T>::compute_gradients(std::size_t index, const Batch& batch, std::int64_t step) {
   last_slot_ = next_slot_;
   next_slot_ = 1 - next_slot_;
   Slot& slot = slots_[last_slot_];
@@ -92,16 +109,18 @@ void Rank::compute_gradients(std::size_t index, const Batch& batch, std::int64_t
   const bool keep = options_.kept_towers > 0;
   accumulate_gradients(compute_, pieces_.data(), static_cast<int>(pieces_.size()),
                        keep || index == 0, step, options_.towers[index], tower_gradients_.data(),
-                       keep ? kept.data() + index * size : own.data(), trouble_.data());
+                       keep ? kept.data() + index * size : own.data(), loss_scale_.data(),
+                       trouble_.data());
   if (index + 1 == options_.towers.size())
     for (const auto& ready : bucket_ready_) ready->record(compute_);
 }
 
-void Rank::sum_in_order(const std::vector<std::size_t>& places) {
+template <class T>
+void Rank<T>::sum_in_order(const std::vector<std::size_t>& places) {
   if (!ordered_) {  // once: the places are those of the run
-    std::vector<const float*> towers;
+    std::vector<const Wide<T>*> towers;
     for (const std::size_t place : places) towers.push_back(gathered.data() + place * own.size());
-    copy_to_device(reduction_, towers_in_order_, std::span<const float* const>(towers));
+    copy_to_device(reduction_, towers_in_order_, std::span<const Wide<T>* const>(towers));
     reduction_.synchronize();
     ordered_ = true;
   }
@@ -109,22 +128,26 @@ void Rank::sum_in_order(const std::vector<std::size_t>& places) {
              options_.all_towers, sum.data());
 }
 
-void Rank::wait_for_bucket(std::size_t bucket) {
+template <class T>
+void Rank<T>::wait_for_bucket(std::size_t bucket) {
   reduction_.wait(*bucket_ready_[bucket]);
 }
 
-void Rank::finish_reduction() {
+template <class T>
+void Rank<T>::finish_reduction() {
   reduced_.record(reduction_);
   compute_.wait(reduced_);
 }
 
-void Rank::apply_gradients(float learning_rate, float average_decay, std::int64_t step) {
-  UpdateArguments a;
+template <class T>
+void Rank<T>::apply_gradients(float learning_rate, float average_decay, std::int64_t step) {
+  UpdateArguments<T> a;
   a.pieces = pieces_.data();
   a.piece_count = static_cast<int>(pieces_.size());
   a.step = step;
   a.gradient = sum.data();
-  a.gradient_scale = 1.0f / static_cast<float>(options_.all_towers);
+  a.gradient_scale = 1 / static_cast<Wide<T>>(options_.all_towers);
+  a.loss_scale = loss_scale_.data();
   a.own_gradient = alone() ? own.data() : nullptr;
   a.own_tower = options_.towers[0];
   a.cross_entropies = cross_entropies_.data();
@@ -133,20 +156,23 @@ void Rank::apply_gradients(float learning_rate, float average_decay, std::int64_
   // Placement goes round the devices, so a rank's towers are evenly apart.
   a.tower_stride = options_.towers.size() > 1 ? options_.towers[1] - options_.towers[0] : 1;
   a.learning_rate = learning_rate;
-  a.average_weight = 1.0f - average_decay;
+  a.average_weight = Wide<T>{1} - average_decay;
   a.mean = mean.data();
   a.variables = variables.data();
   a.averages = averages.data();
+  a.working = working_.data();
   a.squares = squares_.data();
   a.trouble = trouble_.data();
   update(compute_, a);
 }
 
-void Rank::wait_for_copies() {
+template <class T>
+void Rank<T>::wait_for_copies() {
   slots_[last_slot_].copied.synchronize();
 }
 
-RankReport Rank::report() {
+template <class T>
+RankReport Rank<T>::report() {
   RankReport report;
   report.cross_entropies.resize(cross_entropies_.size());
   report.squares.resize(squares_.size());
@@ -158,16 +184,35 @@ RankReport Rank::report() {
   return report;
 }
 
-void Rank::read(std::span<const float> device, std::span<float> out) {
-  copy_to_host(compute_, out.data(), device.data(), device.size_bytes());
+template <class T>
+void Rank<T>::read(std::span<const Wide<T>> device, std::span<float> out) {
+  read_as_floats(compute_, device, out);
+}
+
+template <class T>
+bool Rank<T>::read_activations(const std::string& layer, std::vector<float>& out) {
+  return plan_->read_activations(compute_, layer, out);
+}
+
+template <class T>
+float Rank<T>::loss_scale() {
+  LossScale scale{.scale = 1};
+  copy_to_host(compute_, &scale, loss_scale_.data(), loss_scale_.size_bytes());
+  compute_.synchronize();
+  return scale.scale;
+}
+
+template <class T>
+void Rank<T>::write_variables(std::span<const float> new_variables,
+                              std::span<const float> new_averages) {
+  write_floats(compute_, new_variables, variables);
+  write_floats(compute_, new_averages, averages);
+  copy_to_working(compute_, std::span<const Wide<T>>(variables), working_);
   compute_.synchronize();
 }
 
-void Rank::write_variables(std::span<const float> new_variables,
-                           std::span<const float> new_averages) {
-  copy_to_device(compute_, variables, new_variables);
-  copy_to_device(compute_, averages, new_averages);
-  compute_.synchronize();
-}
+#define TOWERS_INSTANTIATE(T) template class Rank<T>;
+TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

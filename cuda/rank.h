@@ -32,6 +32,8 @@ struct RankReport {
   std::vector<float> squares;          // of each piece, of the variables before the update
 };
 
+// Variables are stored as T for the layers; what is summed, averaged and updated is wide.
+template <class T>
 class Rank {
  public:
   Rank(const Net& net, const VariableLayout& layout, const std::vector<Piece>& pieces,
@@ -40,6 +42,7 @@ class Rank {
   const std::vector<int>& towers() const { return options_.towers; }
   Stream& compute() { return compute_; }
   Stream& reduction() { return reduction_; }
+  float loss_scale();  // of the step enqueued last; waits for the compute stream
   const std::vector<Bucket>& buckets() const { return plan_->buckets(); }
 
   // Enqueues one tower's copies and passes; `index` counts this rank's towers, in order.
@@ -57,15 +60,16 @@ class Rank {
 
   // These wait for the compute stream.
   RankReport report();
-  void read(std::span<const float> device, std::span<float> out);
+  void read(std::span<const Wide<T>> device, std::span<float> out);
+  // False where the net has no such convolution or dense layer.
+  bool read_activations(const std::string& layer, std::vector<float>& out);
   void write_variables(std::span<const float> variables, std::span<const float> averages);
 
   // Device memory, flat. own: sum over this rank's towers. sum: over all towers, which is `own`
   // itself where this is the only rank. mean: with weight decay, written by apply_gradients.
-  std::span<float> variables, averages, own, sum, mean;
+  std::span<Wide<T>> variables, averages, own, sum, mean;
   // With kept_towers alone: this rank's towers' gradients one by one, and those of all ranks.
-  std::span<float> kept, gathered;
-  Plan& plan() { return *plan_; }
+  std::span<Wide<T>> kept, gathered;
 
  private:
   // Host batches arrive in two slots in turn, so that one is copied while the other is computed on.
@@ -90,13 +94,15 @@ class Rank {
   std::vector<std::unique_ptr<Event>> bucket_ready_;
   DeviceMemory memory_;
   std::span<Piece> pieces_;
-  std::span<float> tower_gradients_;  // `own` itself where alone()
+  std::span<T> working_;
+  std::span<Wide<T>> tower_gradients_;  // `own` itself where alone()
   std::span<float> cross_entropies_, squares_;
   float* cross_entropy_ = nullptr;  // of the tower under way
   std::span<std::uint64_t> trouble_;
-  std::span<const float*> towers_in_order_;
+  std::span<LossScale> loss_scale_;  // of float16, else empty
+  std::span<const Wide<T>*> towers_in_order_;
   bool ordered_ = false;
-  std::unique_ptr<Plan> plan_;
+  std::unique_ptr<Plan<T>> plan_;
   std::array<Slot, 2> slots_;
   std::size_t next_slot_ = 0, last_slot_ = 0;
 };

@@ -12,7 +12,8 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 
 // Mean of losses[0 .. batch - 1], by one block: each thread sums every 256th, then halves are
 // added.
-__device__ void write_mean(int batch, const float* losses, float* mean) {
+template <class W>
+__device__ void write_mean(int batch, const W* losses, float* mean) {
   __shared__ double sums[kThreads];
   const int thread = static_cast<int>(threadIdx.x);
   double sum = 0;
@@ -26,16 +27,18 @@ __device__ void write_mean(int batch, const float* losses, float* mean) {
 }
 
 // `lanes` threads an image. A grid of one block writes the mean too.
+template <class T>
 __global__ void __launch_bounds__(kThreads)
-    softmax_kernel(int batch, int classes, int lanes, const float* logits,
-                   const std::int32_t* labels, float* d_logits, float* losses, float* mean) {
+    softmax_kernel(int batch, int classes, int lanes, const Wide<T>* logits,
+                   const std::int32_t* labels, const LossScale* scale, T* d_logits, Wide<T>* losses,
+                   float* mean) {
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int image = thread / lanes, lane = thread % lanes;
   // A thread beyond the last image goes along with that, so that no warp lacks a lane.
   const int here = image < batch ? image : batch - 1;
-  const float* const row =
+  const Wide<T>* const row =
       logits + static_cast<std::size_t>(here) * static_cast<std::size_t>(classes);
-  float largest = largest_logit(row, classes, lane, lanes);
+  Wide<T> largest = largest_logit(row, classes, lane, lanes);
   for (int offset = lanes / 2; offset > 0; offset /= 2)
     largest = larger(largest, __shfl_xor_sync(kAllLanes, largest, offset));
   double sum = sum_of_exponentials(row, classes, lane, lanes, largest);
@@ -45,7 +48,8 @@ __global__ void __launch_bounds__(kThreads)
     if (lane == 0) losses[image] = cross_entropy(row, labels[image], largest, sum);
     if (d_logits != nullptr)
       softmax_gradient(
-          row, classes, lane, lanes, labels[image], largest, sum, batch,
+          row, classes, lane, lanes, labels[image], largest, sum,
+          (scale != nullptr ? static_cast<double>(scale->scale) : 1.0) / batch,
           d_logits + static_cast<std::size_t>(image) * static_cast<std::size_t>(classes));
   }
   if (gridDim.x == 1) {
@@ -54,15 +58,17 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
-    mean_kernel(int batch, const float* losses, float* mean) {
+template <class W>
+__global__ void __launch_bounds__(kThreads) mean_kernel(int batch, const W* losses, float* mean) {
   write_mean(batch, losses, mean);
 }
 
 }  // namespace
 
-void softmax_loss(Stream& stream, int batch, int classes, const float* logits,
-                  const std::int32_t* labels, float* d_logits, float* losses, float* mean) {
+template <class T>
+void softmax_loss(Stream& stream, int batch, int classes, const Wide<T>* logits,
+                  const std::int32_t* labels, const LossScale* scale, T* d_logits, Wide<T>* losses,
+                  float* mean) {
   // One block as far as it goes, since a second kernel would take longer than the first; beyond it
   // about four classes a thread.
   int lanes = 1;
@@ -71,9 +77,16 @@ void softmax_loss(Stream& stream, int batch, int classes, const float* logits,
   else
     while (lanes < kWarp && 4 * lanes < classes) lanes *= 2;
   const Grid grid = flat_grid(to_size(batch) * to_size(lanes));
-  launch(softmax_kernel, grid.blocks, grid.threads, stream, batch, classes, lanes, logits, labels,
-         d_logits, losses, mean);
-  if (grid.blocks.x > 1) launch(mean_kernel, dim3(1), dim3(kThreads), stream, batch, losses, mean);
+  launch(softmax_kernel<T>, grid.blocks, grid.threads, stream, batch, classes, lanes, logits,
+         labels, scale, d_logits, losses, mean);
+  if (grid.blocks.x > 1)
+    launch(mean_kernel<Wide<T>>, dim3(1), dim3(kThreads), stream, batch, losses, mean);
 }
+
+#define TOWERS_INSTANTIATE(T)                                                        \
+  template void softmax_loss(Stream&, int, int, const Wide<T>*, const std::int32_t*, \
+                             const LossScale*, T*, Wide<T>*, float*);
+TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

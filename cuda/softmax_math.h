@@ -6,24 +6,28 @@
 #include <cstdint>
 
 #include "core/host_device.h"
+#include "cuda/storage.h"
 
 namespace towers::cuda {
 
-// Exponentials are single precision, as exact as the logits are; sums are double.
+// Exponentials are as exact as the logits are (W: float or double); sums are double.
 
 // NaN is larger than any number.
-TOWERS_HD inline float larger(float a, float b) {
+template <class W>
+TOWERS_HD inline W larger(W a, W b) {
   return a > b || a != a ? a : b;
 }
 
-TOWERS_HD inline float largest_logit(const float* logits, int classes, int lane, int lanes) {
-  float largest = -INFINITY;
+template <class W>
+TOWERS_HD inline W largest_logit(const W* logits, int classes, int lane, int lanes) {
+  W largest = -static_cast<W>(INFINITY);
   for (int c = lane; c < classes; c += lanes) largest = larger(largest, logits[c]);
   return largest;
 }
 
-TOWERS_HD inline double sum_of_exponentials(const float* logits, int classes, int lane, int lanes,
-                                            float largest) {
+template <class W>
+TOWERS_HD inline double sum_of_exponentials(const W* logits, int classes, int lane, int lanes,
+                                            W largest) {
   double sum = 0;
   for (int c = lane; c < classes; c += lanes)
     sum += static_cast<double>(std::exp(logits[c] - largest));
@@ -31,19 +35,21 @@ TOWERS_HD inline double sum_of_exponentials(const float* logits, int classes, in
 }
 
 // -log(softmax(logits)[label]).
-TOWERS_HD inline float cross_entropy(const float* logits, int label, float largest, double sum) {
-  return static_cast<float>(std::log(sum) -
-                            (static_cast<double>(logits[label]) - static_cast<double>(largest)));
+template <class W>
+TOWERS_HD inline W cross_entropy(const W* logits, int label, W largest, double sum) {
+  return static_cast<W>(std::log(sum) -
+                        (static_cast<double>(logits[label]) - static_cast<double>(largest)));
 }
 
-// d_logits = (softmax - one hot) / batch.
-TOWERS_HD inline void softmax_gradient(const float* logits, int classes, int lane, int lanes,
-                                       int label, float largest, double sum, int batch,
-                                       float* d_logits) {
-  const double inverse = 1 / sum, share = 1.0 / batch;
+// d_logits = (softmax - one hot) * share, the share of an image in the loss.
+template <class T>
+TOWERS_HD inline void softmax_gradient(const Wide<T>* logits, int classes, int lane, int lanes,
+                                       int label, Wide<T> largest, double sum, double share,
+                                       T* d_logits) {
+  const double inverse = 1 / sum;
   for (int c = lane; c < classes; c += lanes) {
     const double probability = static_cast<double>(std::exp(logits[c] - largest)) * inverse;
-    d_logits[c] = static_cast<float>((probability - (c == label ? 1.0 : 0.0)) * share);
+    d_logits[c] = narrow<T>(static_cast<Wide<T>>((probability - (c == label ? 1.0 : 0.0)) * share));
   }
 }
 

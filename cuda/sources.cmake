@@ -17,6 +17,7 @@ set(cuda_sources
   matmul.cpp
   module.cpp
   plan.cpp
+  precision.cpp
   rank.cpp
   runtime.cpp
   towers.cpp)

@@ -9,7 +9,8 @@
 
 namespace towers::cuda {
 
-CudaTowers::CudaTowers(const Net& net, const CompileOptions& options, bool allow_tf32)
+template <class T>
+CudaTowers<T>::CudaTowers(const Net& net, const CompileOptions& options, bool allow_tf32)
     : layout_(net),
       batch_size_(options.batch_size),
       classes_(net.classes),
@@ -36,9 +37,9 @@ CudaTowers::CudaTowers(const Net& net, const CompileOptions& options, bool allow
     // One tower's gradients cross the GPUs while the rest of its backward pass runs.
     rank.plan.buckets = devices.size() > 1 && most == 1 && !in_order;
     if (rank.towers.back() == tower_count_ - 1) last_rank_ = ranks_.size();
-    ranks_.push_back(std::make_unique<Rank>(net, layout_, pieces_, rank));
+    ranks_.push_back(std::make_unique<Rank<T>>(net, layout_, pieces_, rank));
   }
-  if (devices.size() > 1) all_reduce_ = make_all_reduce(devices);
+  if (devices.size() > 1) all_reduce_ = make_all_reduce<Wide<T>>(devices);
   if (in_order) {
     places_.resize(options.device_of_tower.size());
     for (std::size_t r = 0; r < ranks_.size(); ++r)
@@ -53,7 +54,8 @@ CudaTowers::CudaTowers(const Net& net, const CompileOptions& options, bool allow
 }
 
 // NCCL's communicator must not go while a sum is under way. Memory waits by itself.
-CudaTowers::~CudaTowers() {
+template <class T>
+CudaTowers<T>::~CudaTowers() {
   for (const auto& rank : ranks_) {
     try {
       rank->reduction().synchronize();
@@ -63,7 +65,8 @@ CudaTowers::~CudaTowers() {
   }
 }
 
-void CudaTowers::cut_into_pieces() {
+template <class T>
+void CudaTowers<T>::cut_into_pieces() {
   for (std::size_t v = 0; v < layout_.variables().size(); ++v) {
     const Variable& variable = layout_.variables()[v];
     for (std::size_t at = 0; at < variable.size; at += kPieceSize)
@@ -74,7 +77,8 @@ void CudaTowers::cut_into_pieces() {
   }
 }
 
-void CudaTowers::check(std::span<const Batch> batches) const {
+template <class T>
+void CudaTowers<T>::check(std::span<const Batch> batches) const {
   if (batches.size() != report_.towers.size())
     throw std::invalid_argument("compute_gradients needs one batch per tower");
   for (const Batch& batch : batches) {
@@ -84,7 +88,8 @@ void CudaTowers::check(std::span<const Batch> batches) const {
   }
 }
 
-void CudaTowers::compute_gradients(std::span<const Batch> batches, bool keep_activations) {
+template <class T>
+void CudaTowers<T>::compute_gradients(std::span<const Batch> batches, bool keep_activations) {
   if (report_.non_finite) return;
   check(batches);
   keep_activations_ = keep_activations;
@@ -96,7 +101,8 @@ void CudaTowers::compute_gradients(std::span<const Batch> batches, bool keep_act
   }
 }
 
-void CudaTowers::average_gradients() {
+template <class T>
+void CudaTowers<T>::average_gradients() {
   if (report_.non_finite || !all_reduce_) return;
   if (places_.empty())
     sum_buckets();
@@ -106,9 +112,10 @@ void CudaTowers::average_gradients() {
 }
 
 // Each bucket crosses the GPUs as soon as the backward pass has filled it.
-void CudaTowers::sum_buckets() {
-  std::vector<const float*> send(ranks_.size());
-  std::vector<float*> receive(ranks_.size());
+template <class T>
+void CudaTowers<T>::sum_buckets() {
+  std::vector<const Wide<T>*> send(ranks_.size());
+  std::vector<Wide<T>*> receive(ranks_.size());
   const std::vector<Stream*> streams = reduction_streams();
   const std::vector<Bucket>& buckets = first().buckets();
   for (std::size_t b = 0; b < buckets.size(); ++b) {
@@ -123,9 +130,10 @@ void CudaTowers::sum_buckets() {
 
 // Every rank gets every tower's gradients and adds them in the order of towers, so that the sum
 // does not depend on how many GPUs there are.
-void CudaTowers::sum_in_order() {
-  std::vector<const float*> send;
-  std::vector<float*> receive;
+template <class T>
+void CudaTowers<T>::sum_in_order() {
+  std::vector<const Wide<T>*> send;
+  std::vector<Wide<T>*> receive;
   for (const auto& rank : ranks_) {
     for (std::size_t b = 0; b < rank->buckets().size(); ++b) rank->wait_for_bucket(b);
     send.push_back(rank->kept.data());
@@ -135,13 +143,15 @@ void CudaTowers::sum_in_order() {
   for (const auto& rank : ranks_) rank->sum_in_order(places_);
 }
 
-std::vector<Stream*> CudaTowers::reduction_streams() const {
+template <class T>
+std::vector<Stream*> CudaTowers<T>::reduction_streams() const {
   std::vector<Stream*> streams;
   for (const auto& rank : ranks_) streams.push_back(&rank->reduction());
   return streams;
 }
 
-void CudaTowers::apply_gradients(float learning_rate, float average_decay) {
+template <class T>
+void CudaTowers<T>::apply_gradients(float learning_rate, float average_decay) {
   if (report_.non_finite) return;
   for (const auto& rank : ranks_) rank->apply_gradients(learning_rate, average_decay, steps_);
   ++steps_;
@@ -149,7 +159,8 @@ void CudaTowers::apply_gradients(float learning_rate, float average_decay) {
   for (const auto& rank : ranks_) rank->wait_for_copies();
 }
 
-const StepReport& CudaTowers::report() {
+template <class T>
+const StepReport& CudaTowers<T>::report() {
   if (report_.non_finite) return report_;
   std::vector<RankReport> reports;
   std::uint64_t trouble = kNoTrouble;
@@ -167,7 +178,8 @@ const StepReport& CudaTowers::report() {
 }
 
 // Sums of squares of each variable, as they were when the losses were computed.
-std::vector<double> CudaTowers::squares_of_variables(const RankReport& report) {
+template <class T>
+std::vector<double> CudaTowers<T>::squares_of_variables(const RankReport& report) {
   std::vector<double> squares(layout_.variables().size());
   if (applied_) {
     for (std::size_t p = 0; p < pieces_.size(); ++p)
@@ -182,7 +194,8 @@ std::vector<double> CudaTowers::squares_of_variables(const RankReport& report) {
   return squares;
 }
 
-void CudaTowers::fill_losses(const std::vector<RankReport>& reports) {
+template <class T>
+void CudaTowers<T>::fill_losses(const std::vector<RankReport>& reports) {
   const std::vector<double> squares = squares_of_variables(reports.front());
   std::vector<float> weight_losses;
   double weight_loss = 0;
@@ -203,7 +216,8 @@ void CudaTowers::fill_losses(const std::vector<RankReport>& reports) {
   }
 }
 
-NonFinite CudaTowers::name(std::uint64_t trouble) const {
+template <class T>
+NonFinite CudaTowers<T>::name(std::uint64_t trouble) const {
   const TroubleFields fields = trouble_fields(trouble);
   const std::string& variable = layout_.variables()[static_cast<std::size_t>(fields.variable)].name;
   switch (fields.trouble) {
@@ -223,28 +237,32 @@ NonFinite CudaTowers::name(std::uint64_t trouble) const {
   return {-1, variable, fields.step};
 }
 
-void CudaTowers::read_variables(std::span<float> out) {
+template <class T>
+void CudaTowers<T>::read_variables(std::span<float> out) {
   first().read(first().variables, out);
 }
 
-void CudaTowers::read_moving_averages(std::span<float> out) {
+template <class T>
+void CudaTowers<T>::read_moving_averages(std::span<float> out) {
   first().read(first().averages, out);
 }
 
-void CudaTowers::read_gradients(std::span<float> out) {
+template <class T>
+void CudaTowers<T>::read_gradients(std::span<float> out) {
   if (applied_) return first().read(first().mean, out);
   // The update has not added the weight decay yet.
   std::vector<float> values(layout_.size());
   first().read(first().variables, values);
   first().read(first().sum, out);
+  const float scale = static_cast<float>(tower_count_) * first().loss_scale();
   for (const Variable& v : layout_.variables())
     for (std::size_t i = v.offset; i < v.offset + v.size; ++i)
-      out[i] = out[i] / static_cast<float>(tower_count_) +
-               static_cast<float>(v.weight_decay) * values[i];
+      out[i] = out[i] / scale + static_cast<float>(v.weight_decay) * values[i];
 }
 
-void CudaTowers::write_variables(std::span<const float> variables,
-                                 std::span<const float> moving_averages) {
+template <class T>
+void CudaTowers<T>::write_variables(std::span<const float> variables,
+                                    std::span<const float> moving_averages) {
   std::vector<float> values(layout_.size()), averages(layout_.size());  // zeros between variables
   for (const Variable& v : layout_.variables()) {
     std::copy_n(variables.data() + v.offset, v.size, values.data() + v.offset);
@@ -253,14 +271,16 @@ void CudaTowers::write_variables(std::span<const float> variables,
   for (const auto& rank : ranks_) rank->write_variables(values, averages);
 }
 
-std::span<const float> CudaTowers::activations(const std::string& layer) {
-  const std::span<const float> device = ranks_[last_rank_]->plan().activations(layer);
-  if (!keep_activations_ || device.empty())
-    throw std::invalid_argument("no activations were kept of layer " + layer);
+template <class T>
+std::span<const float> CudaTowers<T>::activations(const std::string& layer) {
   std::vector<float>& host = kept_[layer];
-  host.resize(device.size());
-  ranks_[last_rank_]->read(device, host);
+  if (!keep_activations_ || !ranks_[last_rank_]->read_activations(layer, host))
+    throw std::invalid_argument("no activations were kept of layer " + layer);
   return host;
 }
+
+#define TOWERS_INSTANTIATE(T) template class CudaTowers<T>;
+TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

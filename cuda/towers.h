@@ -15,6 +15,8 @@
 
 namespace towers::cuda {
 
+// In the precision that T stores.
+template <class T>
 class CudaTowers final : public Towers {
  public:
   CudaTowers(const Net& net, const CompileOptions& options, bool allow_tf32);
@@ -41,15 +43,15 @@ class CudaTowers final : public Towers {
   std::vector<double> squares_of_variables(const RankReport& report);
   void fill_losses(const std::vector<RankReport>& reports);
   NonFinite name(std::uint64_t trouble) const;
-  Rank& first() { return *ranks_.front(); }
+  Rank<T>& first() { return *ranks_.front(); }
 
   VariableLayout layout_;
   int batch_size_, classes_, tower_count_;
   std::vector<Piece> pieces_;
-  std::vector<std::unique_ptr<Rank>> ranks_;
-  std::size_t last_rank_ = 0;              // of the last tower
-  std::vector<std::size_t> places_;        // of each tower, where sums run in the order of towers
-  std::unique_ptr<AllReduce> all_reduce_;  // of two or more ranks
+  std::vector<std::unique_ptr<Rank<T>>> ranks_;
+  std::size_t last_rank_ = 0;        // of the last tower
+  std::vector<std::size_t> places_;  // of each tower, where sums run in the order of towers
+  std::unique_ptr<AllReduce<Wide<T>>> all_reduce_;  // of two or more ranks
   std::map<std::string, std::vector<float>> kept_;  // activations that were asked for
   StepReport report_;
   std::int64_t steps_ = 0;  // enqueued in full

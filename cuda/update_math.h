@@ -1,11 +1,14 @@
 #pragma once
 // The update's arithmetic and what is known of a step that went wrong, for host and device.
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "core/host_device.h"
+#include "cuda/loss_scale_math.h"
+#include "cuda/storage.h"
 
 namespace towers::cuda {
 
@@ -49,27 +52,32 @@ TOWERS_HD constexpr TroubleFields trouble_fields(std::uint64_t key) {
           static_cast<int>(key >> 12 & 4095), static_cast<int>(key & 4095)};
 }
 
+// Of variables whose working copy is stored as T.
+template <class T>
 struct UpdateArguments {
   const Piece* pieces = nullptr;  // device memory
   int piece_count = 0;
   std::int64_t step = 0;  // since compile: of trouble keys
 
-  const float* gradient = nullptr;  // sum over all towers, without weight decay
-  float gradient_scale = 1;         // 1 / number of towers
+  // Sum over all towers, without weight decay; times the loss scale where there is one.
+  const Wide<T>* gradient = nullptr;
+  Wide<T> gradient_scale = 1;       // 1 / number of towers
+  LossScale* loss_scale = nullptr;  // of float16: read, and moved on for the next step
   // This rank's part of the sum where only one tower made it, tested as tower `own_tower`; null
   // where accumulate_gradients has tested the towers.
-  const float* own_gradient = nullptr;
+  const Wide<T>* own_gradient = nullptr;
   int own_tower = 0;
   // This rank's towers' mean cross-entropies, of towers first_tower + i * tower_stride.
   const float* cross_entropies = nullptr;
   int tower_count = 0, first_tower = 0, tower_stride = 1;
 
-  float learning_rate = 0;
-  float average_weight = 0;  // 1 - average_decay
+  Wide<T> learning_rate = 0;
+  Wide<T> average_weight = 0;  // 1 - average_decay
 
-  float* mean = nullptr;  // written: gradient * gradient_scale + weight_decay * variable
-  float* variables = nullptr;
-  float* averages = nullptr;
+  Wide<T>* mean = nullptr;  // written: gradient * gradient_scale + weight_decay * variable
+  Wide<T>* variables = nullptr;
+  Wide<T>* averages = nullptr;
+  T* working = nullptr;              // written: the variables as the layers read them; narrow alone
   float* squares = nullptr;          // [piece_count]: sum of squares of the variables before
   std::uint64_t* trouble = nullptr;  // nothing is written once it holds a key of an earlier step
 };
@@ -87,39 +95,54 @@ TOWERS_HD inline void note(float value, std::uint32_t& largest) {
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   largest = magnitude > largest ? magnitude : largest;
 }
-TOWERS_HD inline bool is_finite(float value) {
+TOWERS_HD inline void note(double value, std::uint32_t& largest) {
+  if (!std::isfinite(value)) largest = kLargestFinite + 1;
+}
+template <class W>
+TOWERS_HD inline bool is_finite(W value) {
   std::uint32_t largest = 0;
   note(value, largest);
   return largest <= kLargestFinite;
 }
 
+template <class W>
 struct UpdateSeen {
   std::uint32_t old_value = 0, tower_gradient = 0, gradient = 0, new_value = 0, average = 0;
-  float squares = 0;  // sum of squares of the old values
+  W squares = 0;  // sum of squares of the old values
 };
 
+template <class W>
 struct Updated {
-  float mean, variable, average;
+  W mean, variable, average;
 };
 
-TOWERS_HD inline Updated update_value(const UpdateArguments& arguments, float weight_decay,
-                                      float gradient, float variable, float average,
-                                      UpdateSeen& seen) {
-  Updated updated;
-  updated.mean = gradient * arguments.gradient_scale + weight_decay * variable;
+// What is told of a variable before the update, also where it stays as it is.
+template <class W>
+TOWERS_HD inline void look_at(W variable, UpdateSeen<W>& seen) {
+  note(variable, seen.old_value);
+  seen.squares += variable * variable;
+}
+
+// unscale: the gradient's factor, arguments.gradient_scale divided by the loss scale.
+template <class T, class W = Wide<T>>
+TOWERS_HD inline Updated<W> update_value(const UpdateArguments<T>& arguments, W unscale,
+                                         float weight_decay, W gradient, W variable, W average,
+                                         UpdateSeen<W>& seen) {
+  Updated<W> updated;
+  updated.mean = gradient * unscale + weight_decay * variable;
   updated.variable = variable - arguments.learning_rate * updated.mean;
   updated.average = average - arguments.average_weight * (average - updated.variable);
-  note(variable, seen.old_value);
+  look_at(variable, seen);
   note(updated.mean, seen.gradient);
   note(updated.variable, seen.new_value);
   note(updated.average, seen.average);
-  seen.squares += variable * variable;
   return updated;
 }
 
 // The key of the first cause in what a thread has seen of a piece, or kNoTrouble.
-TOWERS_HD inline std::uint64_t trouble_of(const UpdateArguments& arguments, int variable,
-                                          const UpdateSeen& seen) {
+template <class T>
+TOWERS_HD inline std::uint64_t trouble_of(const UpdateArguments<T>& arguments, int variable,
+                                          const UpdateSeen<Wide<T>>& seen) {
   const auto key = [&](Trouble trouble, int tower) {
     return trouble_key(arguments.step, trouble, variable, tower);
   };

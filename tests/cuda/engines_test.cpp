@@ -51,6 +51,11 @@ constexpr ConvolutionPass kPasses[] = {ConvolutionPass::forward_fused, Convoluti
                                        ConvolutionPass::input_gradient,
                                        ConvolutionPass::weight_gradient};
 
+std::vector<std::string> engines(const Conv2dSetting& setting, ConvolutionPass pass, const Gpu& gpu,
+                                 Precision precision = Precision::fp32) {
+  return engines_for(setting, precision, pass, properties(gpu));
+}
+
 TEST_CASE("cuDNN has an engine for every pass of the CIFAR-10 net's convolutions, on every GPU") {
   for (const Gpu& gpu : kGpus)
     for (const int batch : {1, 32, 128, 2048})
@@ -61,18 +66,35 @@ TEST_CASE("cuDNN has an engine for every pass of the CIFAR-10 net's convolutions
             setting.deterministic = deterministic;
             CAPTURE(gpu.name, batch, deterministic, setting.shape.input.channels,
                     static_cast<int>(pass));
-            CHECK_FALSE(engines_for(setting, pass, properties(gpu)).empty());
+            CHECK_FALSE(engines(setting, pass, gpu).empty());
           }
+}
+
+TEST_CASE(
+    "in 16 bits too, in float16 on every GPU and in bfloat16 from compute capability 8.0 on") {
+  for (const Gpu& gpu : kGpus)
+    for (const Precision precision : {Precision::bf16, Precision::fp16})
+      for (const int batch : {1, 128, 2048})
+        for (const bool deterministic : {false, true})
+          for (Conv2dSetting setting :
+               {convolution(batch, 24, 3, 64), convolution(batch, 12, 64, 64)})
+            for (const ConvolutionPass pass : kPasses) {
+              setting.deterministic = deterministic;
+              CAPTURE(gpu.name, to_string(precision), batch, deterministic,
+                      setting.shape.input.channels, static_cast<int>(pass));
+              const bool none = precision == Precision::bf16 && gpu.capability < 800;
+              CHECK(engines(setting, pass, gpu, precision).empty() == none);
+            }
 }
 
 TEST_CASE("without TF32 fewer engines are left, and with it there are more") {
   const Conv2dSetting exact = convolution(128, 12, 64, 64);
   Conv2dSetting tf32 = exact;
   tf32.allow_tf32 = true;
-  const std::string h200 = properties(kGpus[3]);
+  const Gpu& h200 = kGpus[3];
   for (const ConvolutionPass pass : kPasses) {
     CAPTURE(static_cast<int>(pass));
-    CHECK(engines_for(exact, pass, h200).size() < engines_for(tf32, pass, h200).size());
+    CHECK(engines(exact, pass, h200).size() < engines(tf32, pass, h200).size());
   }
 }
 
@@ -80,9 +102,9 @@ TEST_CASE("a deterministic choice leaves out engines that are not") {
   const Conv2dSetting any = convolution(128, 12, 64, 64);
   Conv2dSetting deterministic = any;
   deterministic.deterministic = true;
-  const std::string h200 = properties(kGpus[3]);
-  CHECK(engines_for(deterministic, ConvolutionPass::weight_gradient, h200).size() <
-        engines_for(any, ConvolutionPass::weight_gradient, h200).size());
+  const Gpu& h200 = kGpus[3];
+  CHECK(engines(deterministic, ConvolutionPass::weight_gradient, h200).size() <
+        engines(any, ConvolutionPass::weight_gradient, h200).size());
 }
 
 }  // namespace

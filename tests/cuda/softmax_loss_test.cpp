@@ -27,12 +27,12 @@ Loss loss_on_device(int classes, const std::vector<float>& logits,
   float* d_logits = device.room<float>(logits.size());
   float* losses = device.room<float>(batch);
   float* mean = device.room<float>(1);
-  softmax_loss(device.stream(), static_cast<int>(batch), classes, values, wanted, d_logits, losses,
-               mean);
+  softmax_loss<float>(device.stream(), static_cast<int>(batch), classes, values, wanted, nullptr,
+                      d_logits, losses, mean);
   const Loss loss{device.get(losses, batch), device.get(d_logits, logits.size()),
                   device.get(mean, 1)[0]};
-  softmax_loss(device.stream(), static_cast<int>(batch), classes, values, wanted, nullptr, losses,
-               mean);
+  softmax_loss<float>(device.stream(), static_cast<int>(batch), classes, values, wanted, nullptr,
+                      nullptr, losses, mean);
   CHECK(same_bits(device.get(losses, batch), loss.losses));  // without the gradient
   CHECK(same_bits(device.get(mean, 1), {loss.mean}));
   return loss;

@@ -65,8 +65,8 @@ struct Buffers {
 };
 
 // Step 5 of the second of two ranks, with towers 1, 3 and 5.
-UpdateArguments step_of(std::int64_t step = 5) {
-  UpdateArguments a;
+UpdateArguments<float> step_of(std::int64_t step = 5) {
+  UpdateArguments<float> a;
   a.step = step;
   a.gradient_scale = 0.25f;
   a.tower_count = 3;
@@ -79,7 +79,7 @@ UpdateArguments step_of(std::int64_t step = 5) {
 
 enum class Own { none, same, other };
 
-Buffers run(Buffers b, UpdateArguments a, Own own = Own::none) {
+Buffers run(Buffers b, UpdateArguments<float> a, Own own = Own::none) {
   TestDevice device;
   const std::vector<Piece> pieces = pieces_of();
   a.pieces = device.put(pieces);
@@ -173,7 +173,7 @@ TEST_CASE("many updates by the schedule stay with the reference and with the CPU
   const cpu::UpdateKernels cpu = cpu::update_kernels(cpu::find_target("auto"));
   for (std::int64_t step = 0; step < 10; ++step) {
     device.gradient = flat(static_cast<std::uint32_t>(100 + step));
-    UpdateArguments a = step_of(step);
+    UpdateArguments<float> a = step_of(step);
     a.gradient_scale = 1;
     a.learning_rate = learning_rate(schedule, step);
     const float decay = moving_average_decay(schedule, step + 1);
@@ -237,7 +237,7 @@ TEST_CASE("the update tells what it made too large itself") {
   Buffers b;
   b.variables[20] = 3e38f;
   b.gradient[20] = -3e38f;
-  UpdateArguments a = step_of();
+  UpdateArguments<float> a = step_of();
   a.gradient_scale = 1;
   a.learning_rate = 1;
   check_key(run(b, a, Own::same).trouble, Trouble::new_value, 1, 0);
@@ -307,7 +307,7 @@ TEST_CASE("tower gradients are added in order, and the tower that is not finite 
   for (const std::uint32_t tower : {0u, 1u, 2u}) {
     const std::vector<float> gradient = flat(10 + tower);
     accumulate_gradients(device.stream(), put_pieces, count, tower == 0, 5, static_cast<int>(tower),
-                         device.put(gradient), sum, trouble);
+                         device.put(gradient), sum, nullptr, trouble);
     if (tower == 0)
       want = gradient;
     else
@@ -325,7 +325,7 @@ TEST_CASE("tower gradients are added in order, and the tower that is not finite 
       gradient[at] = first ? kNaN : -kInfinity;
       std::uint64_t* found = device.put(std::vector<std::uint64_t>{kNoTrouble});
       accumulate_gradients(device.stream(), put_pieces, count, first, 6, 9, device.put(gradient),
-                           sum, found);
+                           sum, nullptr, found);
       CAPTURE(at, first);
       check_key(device.get(found, 1)[0], Trouble::tower_gradient, variable, 9, 6);
     }

@@ -19,17 +19,18 @@ using cuda_host::Locked;
 using cuda_host::Work;
 
 // Of one call: what the ranks have in common.
+template <class W>
 struct Meeting {
-  std::vector<const float*> send;
+  std::vector<const W*> send;
   std::size_t count = 0;
   bool gather = false;  // else: sum
-  std::vector<float> result;
+  std::vector<W> result;
   std::size_t missing;
   std::shared_ptr<Happening> complete = std::make_shared<Happening>();
 
   void arrive() {
     if (--missing > 0) return;
-    for (const float* values : send) {  // in the order of the ranks
+    for (const W* values : send) {  // in the order of the ranks
       if (gather)
         result.insert(result.end(), values, values + count);
       else
@@ -39,7 +40,8 @@ struct Meeting {
   }
 };
 
-class StandInAllReduce final : public AllReduce {
+template <class W>
+class StandInAllReduce final : public AllReduce<W> {
  public:
   explicit StandInAllReduce(const std::vector<int>& devices) : devices_(devices) {
     if (devices.empty() || std::set<int>(devices.begin(), devices.end()).size() != devices.size())
@@ -51,23 +53,23 @@ class StandInAllReduce final : public AllReduce {
       world->fault(cudaErrorLaunchFailure, "an all-reduce was destroyed while it was under way");
   }
 
-  void sum(std::span<const float* const> send, std::span<float* const> receive, std::size_t count,
+  void sum(std::span<const W* const> send, std::span<W* const> receive, std::size_t count,
            std::span<Stream* const> streams) override {
     meet(send, receive, count, streams, false);
   }
-  void gather(std::span<const float* const> send, std::span<float* const> receive,
-              std::size_t count, std::span<Stream* const> streams) override {
+  void gather(std::span<const W* const> send, std::span<W* const> receive, std::size_t count,
+              std::span<Stream* const> streams) override {
     meet(send, receive, count, streams, true);
   }
 
  private:
-  void check(const Locked& world, std::size_t rank, const float* buffer, std::size_t count) const {
-    const Allocation* a = world->memory.find(buffer, count * sizeof(float));
+  void check(const Locked& world, std::size_t rank, const W* buffer, std::size_t count) const {
+    const Allocation* a = world->memory.find(buffer, count * sizeof(W));
     if (a == nullptr || a->device != devices_[rank])
       throw std::logic_error("all-reduce (stand-in): a buffer is not memory of its rank");
   }
 
-  void meet(std::span<const float* const> send, std::span<float* const> receive, std::size_t count,
+  void meet(std::span<const W* const> send, std::span<W* const> receive, std::size_t count,
             std::span<Stream* const> streams, bool gather) {
     const Locked world;
     const std::size_t ranks = devices_.size(), results = gather ? ranks * count : count;
@@ -81,7 +83,7 @@ class StandInAllReduce final : public AllReduce {
       check(world, r, send[r], count);
       check(world, r, receive[r], results);
     }
-    const auto meeting = std::make_shared<Meeting>();
+    const auto meeting = std::make_shared<Meeting<W>>();
     meeting->send.assign(send.begin(), send.end());
     meeting->count = count;
     meeting->gather = gather;
@@ -113,8 +115,11 @@ class StandInAllReduce final : public AllReduce {
 
 }  // namespace
 
-std::unique_ptr<AllReduce> make_all_reduce(const std::vector<int>& devices) {
-  return std::make_unique<StandInAllReduce>(devices);
+template <class W>
+std::unique_ptr<AllReduce<W>> make_all_reduce(const std::vector<int>& devices) {
+  return std::make_unique<StandInAllReduce<W>>(devices);
 }
+template std::unique_ptr<AllReduce<float>> make_all_reduce(const std::vector<int>&);
+template std::unique_ptr<AllReduce<double>> make_all_reduce(const std::vector<int>&);
 
 }  // namespace towers::cuda

@@ -124,8 +124,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::snprintf(properties->name, sizeof properties->name, "stand-in GPU");
   for (char& byte : properties->uuid.bytes) byte = static_cast<char>(device);
   properties->totalGlobalMem = world->settings.memory;
-  properties->major = 7;
-  properties->minor = 5;
+  properties->major = world->settings.capability / 10;
+  properties->minor = world->settings.capability % 10;
   properties->multiProcessorCount = 2;
   properties->pciBusID = device + 1;
   return cudaSuccess;

@@ -11,6 +11,7 @@ namespace towers::cuda_host {
 struct Settings {
   int devices = 1;                            // 0 to 8
   std::size_t memory = std::size_t{1} << 30;  // bytes of each
+  int capability = 80;                        // for compute: 80 is 8.0
   std::uint64_t seed = 0;                     // of the order in which things happen
 };
 

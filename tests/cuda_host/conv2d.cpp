@@ -13,8 +13,10 @@ namespace towers::cuda {
 namespace {
 
 using cuda_host::enqueue_operation;
-using cuda_host::floats;
 using cuda_host::product;
+using cuda_host::Rounded;
+using cuda_host::values;
+using cuda_host::Widened;
 
 // Most of the time of tests goes by in these loops.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
@@ -49,15 +51,17 @@ struct Sizes {
   std::size_t inputs, outputs, output_pixels, input_image, output_image, filter;
 };
 
-TOWERS_FAST void forward_image(const WindowShape& s, const Sizes& n, const float* x, const float* w,
-                               const float* biases, bool relu, float* y) {
+template <class W>
+[[gnu::always_inline]] inline void forward_image_in(const WindowShape& s, const Sizes& n,
+                                                    const W* x, const W* w, const W* biases,
+                                                    bool relu, W* y) {
   for (std::size_t p = 0; p < n.output_pixels; ++p)
     std::copy_n(biases, n.outputs, y + p * n.outputs);
   for_each_tap(s, [&](std::size_t out, std::size_t in, std::size_t tap) {
-    float* const sums = y + out * n.outputs;
+    W* const sums = y + out * n.outputs;
     for (std::size_t i = 0; i < n.inputs; ++i) {
-      const float value = x[in * n.inputs + i];
-      const float* const row = w + (tap * n.inputs + i) * n.outputs;
+      const W value = x[in * n.inputs + i];
+      const W* const row = w + (tap * n.inputs + i) * n.outputs;
       for (std::size_t o = 0; o < n.outputs; ++o) sums[o] += value * row[o];
     }
   });
@@ -66,32 +70,55 @@ TOWERS_FAST void forward_image(const WindowShape& s, const Sizes& n, const float
     if (y[i] <= 0) y[i] = 0;  // NaN stays
 }
 
-TOWERS_FAST void input_gradient_image(const WindowShape& s, const Sizes& n, const float* dy,
-                                      const float* transposed, float* dx) {
-  std::fill_n(dx, n.input_image, 0.0f);
+template <class W>
+[[gnu::always_inline]] inline void input_gradient_image_in(const WindowShape& s, const Sizes& n,
+                                                           const W* dy, const W* transposed,
+                                                           W* dx) {
+  std::fill_n(dx, n.input_image, W{0});
   for_each_tap(s, [&](std::size_t out, std::size_t in, std::size_t tap) {
-    float* const sums = dx + in * n.inputs;
+    W* const sums = dx + in * n.inputs;
     for (std::size_t o = 0; o < n.outputs; ++o) {
-      const float value = dy[out * n.outputs + o];
-      const float* const row = transposed + (tap * n.outputs + o) * n.inputs;
+      const W value = dy[out * n.outputs + o];
+      const W* const row = transposed + (tap * n.outputs + o) * n.inputs;
       for (std::size_t i = 0; i < n.inputs; ++i) sums[i] += value * row[i];
     }
   });
 }
 
-TOWERS_FAST void weight_gradient_image(const WindowShape& s, const Sizes& n, const float* x,
-                                       const float* dy, float* dw) {
+template <class W>
+[[gnu::always_inline]] inline void weight_gradient_image_in(const WindowShape& s, const Sizes& n,
+                                                            const W* x, const W* dy, W* dw) {
   for_each_tap(s, [&](std::size_t out, std::size_t in, std::size_t tap) {
-    const float* const d = dy + out * n.outputs;
+    const W* const d = dy + out * n.outputs;
     for (std::size_t i = 0; i < n.inputs; ++i) {
-      const float value = x[in * n.inputs + i];
-      float* const sums = dw + (tap * n.inputs + i) * n.outputs;
+      const W value = x[in * n.inputs + i];
+      W* const sums = dw + (tap * n.inputs + i) * n.outputs;
       for (std::size_t o = 0; o < n.outputs; ++o) sums[o] += value * d[o];
     }
   });
 }
 
-class StandInConvolution final : public Conv2d {
+// Once for each type: target_clones is not for templates.
+#define TOWERS_IMAGE_LOOPS(W)                                                                  \
+  TOWERS_FAST void forward_image(const WindowShape& s, const Sizes& n, const W* x, const W* w, \
+                                 const W* biases, bool relu, W* y) {                           \
+    forward_image_in(s, n, x, w, biases, relu, y);                                             \
+  }                                                                                            \
+  TOWERS_FAST void input_gradient_image(const WindowShape& s, const Sizes& n, const W* dy,     \
+                                        const W* transposed, W* dx) {                          \
+    input_gradient_image_in(s, n, dy, transposed, dx);                                         \
+  }                                                                                            \
+  TOWERS_FAST void weight_gradient_image(const WindowShape& s, const Sizes& n, const W* x,     \
+                                         const W* dy, W* dw) {                                 \
+    weight_gradient_image_in(s, n, x, dy, dw);                                                 \
+  }
+TOWERS_IMAGE_LOOPS(float)
+TOWERS_IMAGE_LOOPS(double)
+
+template <class T>
+class StandInConvolution final : public Conv2d<T> {
+  using W = Wide<T>;
+
  public:
   StandInConvolution(const Conv2dSetting& setting, DeviceMemory& memory)
       : s_(setting), n_(setting.shape) {
@@ -100,29 +127,32 @@ class StandInConvolution final : public Conv2d {
         w.output.height != (w.input.height + w.stride - 1) / w.stride ||
         w.output.width != (w.input.width + w.stride - 1) / w.stride)
       throw std::logic_error("convolution (stand-in): shapes do not fit together");
-    if (!s_.direct) filter_ = memory.allocate<float>(n_.filter);
+    if (!s_.direct) filter_ = memory.allocate<T>(n_.filter);
   }
 
   std::string engine() const override { return s_.direct ? "direct" : "cuDNN"; }
   std::size_t workspace() const override { return s_.direct ? 0 : 4 * n_.filter; }
 
-  void forward(Stream& stream, const float* x, const float* weights, const float* biases, float* y,
+  void forward(Stream& stream, const T* x, const T* weights, const T* biases, T* y,
                void* workspace) override {
     if (s_.direct) return direct_convolution(stream, s_.shape, x, weights, biases, s_.relu, y);
     // Keeps the weights in a layout of its own, as cuDNN's wrapper does.
     enqueue_operation(
-        stream, "filter", {floats(weights, n_.filter)}, {},
+        stream, "filter", {values(weights, n_.filter)}, {},
         [n = n_, to = filter_.data(), weights] { std::copy_n(weights, n.filter, to); });
-    enqueue_operation(stream, "convolution", {input(x), output(y), floats(biases, n_.outputs)},
+    enqueue_operation(stream, "convolution", {input(x), output(y), values(biases, n_.outputs)},
                       {workspace, this->workspace()},
-                      [s = s_.shape, n = n_, relu = s_.relu, w = filter_.data(), x, biases, y] {
-                        for (std::size_t b = 0; b < product(s.batch); ++b)
-                          forward_image(s, n, x + b * n.input_image, w, biases, relu,
-                                        y + b * n.output_image);
+                      [s = s_.shape, n = n_, relu = s_.relu, f = filter_.data(), x, biases, y] {
+                        const Widened<T> w(f, n.filter), b0(biases, n.outputs);
+                        for (std::size_t b = 0; b < product(s.batch); ++b) {
+                          const Widened<T> image(x + b * n.input_image, n.input_image);
+                          Rounded<T> out(y + b * n.output_image, n.output_image);
+                          forward_image(s, n, image.data(), w.data(), b0.data(), relu, out.data());
+                        }
                       });
   }
 
-  void input_gradient(Stream& stream, const float* dy, const float* weights, float* dx,
+  void input_gradient(Stream& stream, const T* dy, const T* weights, T* dx,
                       void* workspace) override {
     if (!s_.wants_input_gradient)
       throw std::logic_error("convolution (stand-in): made without an input gradient");
@@ -130,55 +160,64 @@ class StandInConvolution final : public Conv2d {
     enqueue_operation(
         stream, "convolution's input gradient", {input(dx), output(dy)},
         {workspace, this->workspace()}, [s = s_.shape, n = n_, w = filter_.data(), dy, dx] {
-          std::vector<float> transposed(n.filter);
+          std::vector<W> transposed(n.filter);
           for (std::size_t f = 0; f < n.filter; ++f) {
             const std::size_t o = f % n.outputs, i = f / n.outputs % n.inputs;
-            transposed[(f / n.outputs / n.inputs * n.outputs + o) * n.inputs + i] = w[f];
+            transposed[(f / n.outputs / n.inputs * n.outputs + o) * n.inputs + i] = widen(w[f]);
           }
-          for (std::size_t b = 0; b < product(s.batch); ++b)
-            input_gradient_image(s, n, dy + b * n.output_image, transposed.data(),
-                                 dx + b * n.input_image);
+          for (std::size_t b = 0; b < product(s.batch); ++b) {
+            const Widened<T> image(dy + b * n.output_image, n.output_image);
+            Rounded<T> out(dx + b * n.input_image, n.input_image);
+            input_gradient_image(s, n, image.data(), transposed.data(), out.data());
+          }
         });
   }
 
-  void weight_gradient(Stream& stream, const float* x, const float* dy, float* d_weights,
+  void weight_gradient(Stream& stream, const T* x, const T* dy, W* d_weights,
                        void* workspace) override {
     if (!s_.training) throw std::logic_error("convolution (stand-in): made without training");
     if (s_.direct) return direct_convolution_weight_gradient(stream, s_.shape, x, dy, d_weights);
     enqueue_operation(stream, "convolution's weight gradient",
-                      {input(x), output(dy), floats(d_weights, n_.filter)},
+                      {input(x), output(dy), values(d_weights, n_.filter)},
                       {workspace, this->workspace()}, [s = s_.shape, n = n_, x, dy, d_weights] {
                         std::vector<double> total(n.filter);
-                        std::vector<float> of_image(n.filter);
+                        std::vector<W> of_image(n.filter);
                         for (std::size_t b = 0; b < product(s.batch); ++b) {
-                          std::fill(of_image.begin(), of_image.end(), 0.0f);
-                          weight_gradient_image(s, n, x + b * n.input_image,
-                                                dy + b * n.output_image, of_image.data());
+                          std::fill(of_image.begin(), of_image.end(), W{0});
+                          const Widened<T> in(x + b * n.input_image, n.input_image);
+                          const Widened<T> out(dy + b * n.output_image, n.output_image);
+                          weight_gradient_image(s, n, in.data(), out.data(), of_image.data());
                           for (std::size_t f = 0; f < n.filter; ++f)
                             total[f] += double{of_image[f]};
                         }
                         for (std::size_t f = 0; f < n.filter; ++f)
-                          d_weights[f] = static_cast<float>(total[f]);
+                          d_weights[f] = static_cast<W>(total[f]);
                       });
   }
 
  private:
-  cuda_host::Tensor input(const float* x) const {
-    return floats(x, product(s_.shape.batch) * n_.input_image);
+  cuda_host::Tensor input(const T* x) const {
+    return values(x, product(s_.shape.batch) * n_.input_image);
   }
-  cuda_host::Tensor output(const float* y) const {
-    return floats(y, product(s_.shape.batch) * n_.output_image);
+  cuda_host::Tensor output(const T* y) const {
+    return values(y, product(s_.shape.batch) * n_.output_image);
   }
 
   Conv2dSetting s_;
   Sizes n_;
-  std::span<float> filter_;
+  std::span<T> filter_;
 };
 
 }  // namespace
 
-std::unique_ptr<Conv2d> make_conv2d(const Conv2dSetting& setting, DeviceMemory& memory, Stream&) {
-  return std::make_unique<StandInConvolution>(setting, memory);
+template <class T>
+std::unique_ptr<Conv2d<T>> make_conv2d(const Conv2dSetting& setting, DeviceMemory& memory,
+                                       Stream&) {
+  return std::make_unique<StandInConvolution<T>>(setting, memory);
 }
+#define TOWERS_INSTANTIATE(T) \
+  template std::unique_ptr<Conv2d<T>> make_conv2d(const Conv2dSetting&, DeviceMemory&, Stream&);
+TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

@@ -11,9 +11,14 @@ namespace towers::cuda {
 namespace {
 
 using cuda_host::enqueue_operation;
-using cuda_host::floats;
+using cuda_host::Rounded;
+using cuda_host::values;
+using cuda_host::Widened;
 
-class StandInMatmul final : public Matmul {
+template <class In, class Out>
+class StandInMatmul final : public Matmul<In, Out> {
+  using W = Wide<In>;
+
  public:
   explicit StandInMatmul(const MatmulSetting& s)
       : batch_(cuda_host::product(s.batch)),
@@ -26,66 +31,76 @@ class StandInMatmul final : public Matmul {
 
   std::size_t workspace() const override { return 4 * batch_ * outputs_ + 1000; }
 
-  void forward(Stream& stream, const float* x, const float* w, const float* biases, float* y,
+  void forward(Stream& stream, const In* x, const In* w, const Out* biases, Out* y,
                void* workspace) override {
     enqueue_operation(stream, "dense layer",
-                      {input(x), weights(w), floats(biases, outputs_), output(y)},
+                      {input(x), weights(w), values(biases, outputs_), output(y)},
                       {workspace, this->workspace()},
                       [batch = batch_, inputs = inputs_, outputs = outputs_, relu = setting_.relu,
                        x, w, biases, y] {
+                        const Widened<In> wx(x, batch * inputs), ww(w, inputs * outputs);
+                        const Widened<Out> wide_biases(biases, outputs);
                         for (std::size_t b = 0; b < batch; ++b) {
-                          float* const row = y + b * outputs;
-                          std::copy_n(biases, outputs, row);
+                          Rounded<Out> out(y + b * outputs, outputs);
+                          W* const row = out.data();
+                          std::copy_n(wide_biases.data(), outputs, row);
                           for (std::size_t i = 0; i < inputs; ++i)
                             for (std::size_t o = 0; o < outputs; ++o)
-                              row[o] += x[b * inputs + i] * w[i * outputs + o];
+                              row[o] += wx.data()[b * inputs + i] * ww.data()[i * outputs + o];
                           for (std::size_t o = 0; o < outputs && relu; ++o)
                             if (row[o] <= 0) row[o] = 0;  // NaN stays
                         }
                       });
   }
 
-  void input_gradient(Stream& stream, const float* dy, const float* w, float* dx,
-                      void* workspace) override {
+  void input_gradient(Stream& stream, const In* dy, const In* w, In* dx, void* workspace) override {
     if (!setting_.wants_input_gradient)
       throw std::logic_error("dense layer (stand-in): made without an input gradient");
     enqueue_operation(stream, "dense layer's input gradient", {output(dy), weights(w), input(dx)},
                       {workspace, this->workspace()},
                       [batch = batch_, inputs = inputs_, outputs = outputs_, dy, w, dx] {
+                        const Widened<In> wide_dy(dy, batch * outputs), ww(w, inputs * outputs);
                         for (std::size_t b = 0; b < batch; ++b)
                           for (std::size_t i = 0; i < inputs; ++i) {
-                            float sum = 0;
+                            W sum = 0;
                             for (std::size_t o = 0; o < outputs; ++o)
-                              sum += dy[b * outputs + o] * w[i * outputs + o];
-                            dx[b * inputs + i] = sum;
+                              sum += wide_dy.data()[b * outputs + o] * ww.data()[i * outputs + o];
+                            dx[b * inputs + i] = narrow<In>(sum);
                           }
                       });
   }
 
-  void weight_gradient(Stream& stream, const float* x, const float* dy, float* d_weights,
-                       float* d_biases, void* workspace) override {
+  void weight_gradient(Stream& stream, const In* x, const In* dy, W* d_weights, W* d_biases,
+                       void* workspace) override {
     if (!setting_.training) throw std::logic_error("dense layer (stand-in): made without training");
     enqueue_operation(
         stream, "dense layer's weight gradient",
-        {input(x), output(dy), weights(d_weights), floats(d_biases, outputs_)},
+        {input(x), output(dy), weights(d_weights), values(d_biases, outputs_)},
         {workspace, this->workspace()},
         [batch = batch_, inputs = inputs_, outputs = outputs_, x, dy, d_weights, d_biases] {
-          std::fill_n(d_weights, inputs * outputs, 0.0f);
-          std::fill_n(d_biases, outputs, 0.0f);
+          const Widened<In> wx(x, batch * inputs), wide_dy(dy, batch * outputs);
+          std::fill_n(d_weights, inputs * outputs, W{0});
+          std::fill_n(d_biases, outputs, W{0});
           for (std::size_t b = 0; b < batch; ++b) {
-            const float* const d = dy + b * outputs;
+            const W* const d = wide_dy.data() + b * outputs;
             for (std::size_t o = 0; o < outputs; ++o) d_biases[o] += d[o];
             for (std::size_t i = 0; i < inputs; ++i)
               for (std::size_t o = 0; o < outputs; ++o)
-                d_weights[i * outputs + o] += x[b * inputs + i] * d[o];
+                d_weights[i * outputs + o] += wx.data()[b * inputs + i] * d[o];
           }
         });
   }
 
  private:
-  cuda_host::Tensor input(const float* x) const { return floats(x, batch_ * inputs_); }
-  cuda_host::Tensor output(const float* y) const { return floats(y, batch_ * outputs_); }
-  cuda_host::Tensor weights(const float* w) const { return floats(w, inputs_ * outputs_); }
+  cuda_host::Tensor input(const In* x) const { return values(x, batch_ * inputs_); }
+  template <class T>
+  cuda_host::Tensor output(const T* y) const {
+    return values(y, batch_ * outputs_);
+  }
+  template <class T>
+  cuda_host::Tensor weights(const T* w) const {
+    return values(w, inputs_ * outputs_);
+  }
 
   std::size_t batch_, inputs_, outputs_;
   MatmulSetting setting_;
@@ -93,8 +108,14 @@ class StandInMatmul final : public Matmul {
 
 }  // namespace
 
-std::unique_ptr<Matmul> make_matmul(const MatmulSetting& setting, DeviceMemory&, Stream&) {
-  return std::make_unique<StandInMatmul>(setting);
+template <class In, class Out>
+std::unique_ptr<Matmul<In, Out>> make_matmul(const MatmulSetting& setting, DeviceMemory&, Stream&) {
+  return std::make_unique<StandInMatmul<In, Out>>(setting);
 }
+#define TOWERS_INSTANTIATE(In, Out)                                                          \
+  template std::unique_ptr<Matmul<In, Out>> make_matmul(const MatmulSetting&, DeviceMemory&, \
+                                                        Stream&);
+TOWERS_FOR_EACH_PRODUCT(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

@@ -32,7 +32,8 @@ struct Rank {
 // The sums over three ranks, of which each fills its own part on its stream first.
 void check_sums(std::uint64_t seed) {
   const Devices devices({.devices = 4, .seed = seed});
-  const std::unique_ptr<cuda::AllReduce> all_reduce = cuda::make_all_reduce({2, 0, 3});
+  const std::unique_ptr<cuda::AllReduce<float>> all_reduce =
+      cuda::make_all_reduce<float>({2, 0, 3});
   Rank a(2), b(0), c(3);
   const std::vector<Stream*> streams{&a.stream, &b.stream, &c.stream};
   float value = 1;
@@ -67,7 +68,7 @@ TEST_CASE("a wait for what never happens is told, not waited for") {
 TEST_CASE("a sum is refused where buffers, streams and ranks do not belong together") {
   const Devices devices({.devices = 2});
   Rank a(0), b(1);
-  const std::unique_ptr<cuda::AllReduce> all_reduce = cuda::make_all_reduce({0, 1});
+  const std::unique_ptr<cuda::AllReduce<float>> all_reduce = cuda::make_all_reduce<float>({0, 1});
   const auto sum = [&](const float* send, std::size_t count, std::vector<Stream*> streams) {
     all_reduce->sum(std::vector<const float*>{send, b.own}, std::vector<float*>{a.sum, b.sum},
                     count, streams);
@@ -78,7 +79,7 @@ TEST_CASE("a sum is refused where buffers, streams and ranks do not belong toget
   CHECK_THROWS_AS(sum(a.sum + 1, 4, {&a.stream, &b.stream}), std::logic_error);
   CHECK_THROWS_AS(sum(a.own, 5, {&b.stream, &a.stream}), std::logic_error);
   CHECK_THROWS_AS(sum(a.own, 5, {&a.stream}), std::logic_error);
-  CHECK_THROWS_AS(cuda::make_all_reduce({1, 1}), std::logic_error);
+  CHECK_THROWS_AS(cuda::make_all_reduce<float>({1, 1}), std::logic_error);
   a.stream.synchronize();
   b.stream.synchronize();
 }
@@ -87,7 +88,8 @@ TEST_CASE("operations check their tensors and spoil their workspace") {
   const Devices devices;
   DeviceMemory memory(0);
   Stream stream(0);
-  const auto matmul = cuda::make_matmul({.batch = 2, .inputs = 3, .outputs = 4}, memory, stream);
+  const auto matmul =
+      cuda::make_matmul<float, float>({.batch = 2, .inputs = 3, .outputs = 4}, memory, stream);
   float* const x = memory.allocate<float>(6).data();
   float* const w = memory.allocate<float>(12).data();
   float* const b = memory.allocate<float>(4).data();
@@ -121,12 +123,12 @@ TEST_CASE("a convolution's input gradient uses the weights of its last forward p
   const Devices devices;
   DeviceMemory memory(0);
   Stream stream(0);
-  const auto conv =
-      cuda::make_conv2d({.shape = {.batch = 1, .input = {1, 2, 1}, .output = {1, 2, 1}, .size = 1},
-                         .relu = false,
-                         .training = true,
-                         .wants_input_gradient = true},
-                        memory, stream);
+  const auto conv = cuda::make_conv2d<float>(
+      {.shape = {.batch = 1, .input = {1, 2, 1}, .output = {1, 2, 1}, .size = 1},
+       .relu = false,
+       .training = true,
+       .wants_input_gradient = true},
+      memory, stream);
   float* const values = memory.allocate<float>(64).data();
   void* const workspace = memory.allocate<std::byte>(conv->workspace()).data();
   float *const x = values, *const w = values + 16, *const b = values + 32, *const y = values + 48;
