@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/work_progress.h"
 #include "data/evaluation_input.h"
 
 namespace towers::app {
@@ -33,6 +34,8 @@ std::int64_t Evaluation::each(std::span<const float> variables, std::int64_t exa
   float* images = static_cast<float*>(images_.get());
   std::int32_t* labels = static_cast<std::int32_t*>(labels_.get());
   const std::size_t classes = static_cast<std::size_t>(classes_);
+  // Told of where it lasts: a large net, or little of a CPU.
+  cli::WorkProgress progress("evaluated", 0, examples, true, 2);
   std::int64_t done = 0;
   while (done < examples && !stop()) {
     const int count = static_cast<int>(std::min<std::int64_t>(batch_size_, examples - done));
@@ -42,6 +45,7 @@ std::int64_t Evaluation::each(std::span<const float> variables, std::int64_t exa
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
       use(first + i, std::span<const float>(&logits_[i * classes], classes));
     done += count;
+    progress.update(done);
   }
   return done;
 }

@@ -8,8 +8,8 @@
 namespace towers::app {
 namespace {
 
-constexpr std::array kOfThisMachine{"train_dir", "data_dir",  "data_url",   "data_sha256",
-                                    "flagfile",  "init_from", "metrics_log"};
+constexpr std::array kOfThisMachine{"train_dir", "data_dir",  "data_url",    "data_sha256",
+                                    "flagfile",  "init_from", "metrics_log", "trace_file"};
 
 bool is_portable(std::string_view line) {
   if (!line.starts_with("--")) return false;

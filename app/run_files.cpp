@@ -12,6 +12,7 @@
 #include "data/checkpoint.h"
 #include "data/dataset.h"
 #include "data/model_checkpoint.h"
+#include "data/trace_file.h"
 
 namespace towers::app {
 namespace {
@@ -33,8 +34,9 @@ std::string stored_flags(std::string flagfile, const cli::TrainOptions& options,
         std::pair{"data_dir", absolute(options.data_dir)},
         std::pair{"metrics_log",
                   options.metrics_log.empty() ? std::string() : absolute(options.metrics_log)},
-        std::pair{"seed", std::to_string(seed)}, std::pair{"overwrite", std::string("false")},
-        std::pair{"resume", std::string("false")}, std::pair{"init_from", std::string()}})
+        std::pair{"trace_file", std::string()}, std::pair{"seed", std::to_string(seed)},
+        std::pair{"overwrite", std::string("false")}, std::pair{"resume", std::string("false")},
+        std::pair{"init_from", std::string()}})
     flagfile = cli::with_flag(flagfile, name, value);
   return flagfile;
 }
@@ -67,6 +69,7 @@ RunFiles::RunFiles(const cli::TrainOptions& options, const std::string& flagfile
 void RunFiles::check() {
   check_space();
   if (!options_.metrics_log.empty()) open_metrics();
+  if (!options_.trace_file.empty()) data::check_trace_file(options_.trace_file);
 }
 
 void RunFiles::open_metrics() {
@@ -179,7 +182,9 @@ void RunFiles::check_space() const {
   const std::int64_t every = options_.checkpoint_every;
   const std::int64_t saves = every > 0 ? 2 + (options_.max_steps - first_step_ - 1) / every : 1;
   const std::int64_t kept =
-      options_.max_to_keep == 0 ? saves : std::min(saves, std::int64_t{options_.max_to_keep} + 1);
+      (options_.max_to_keep == 0 ? saves
+                                 : std::min(saves, std::int64_t{options_.max_to_keep} + 1)) +
+      (options_.eval_every > 0 ? 2 : 0);  // the best, and a better one that replaces it
   const std::uint64_t free = data::free_bytes(folder_->path());
   const std::int64_t there = static_cast<std::int64_t>(folder_->checkpoints().size());
   const std::int64_t room = static_cast<std::int64_t>(free / bytes) + there;
@@ -195,6 +200,7 @@ void RunFiles::begin(const std::string& graph) {
   if (!unnamed_.empty()) data::write_checkpoint_state(folder_->path(), {unnamed_, {unnamed_}, {}});
   if (!folder_->notice().empty()) cli::log_info(folder_->notice());
   saver_ = std::make_unique<data::CheckpointSaver>(folder_->path(), options_.max_to_keep);
+  if (options_.eval_every > 0) best_ = std::make_unique<BestCheckpoint>(folder_->path());
   events_ = std::make_unique<data::EventFileWriter>(folder_->path());
   events_->add_graph(graph);
   if (first_step_ > 0) events_->add_session_start(first_step_);
@@ -219,6 +225,13 @@ void RunFiles::save(std::int64_t step, std::uint64_t position) {
   write_state(step, position);
   saver_->save(step, data::model_tensors(layout_, variables_, averages_, global_step));
   saved_step_ = step;
+}
+
+void RunFiles::keep_if_best(std::int64_t step, double precision) {
+  if (!best_->is_better(precision)) return;
+  cli::log_info("the best so far: saving " + best_->prefix_of(step).string());
+  best_->save(step, precision,
+              data::model_tensors(layout_, variables_, averages_, static_cast<float>(step + 1)));
 }
 
 void RunFiles::try_events(const std::function<void()>& write) {
@@ -249,8 +262,9 @@ void RunFiles::write_state(std::int64_t step, std::uint64_t position) {
 
 std::string RunFiles::finish_saving() {
   const std::string error = saver_->wait();
-  if (!error.empty() || state_error_.empty()) return error;
-  return state_error_;
+  const std::string best_error = best_ ? best_->finish() : std::string();
+  if (!error.empty()) return error;
+  return state_error_.empty() ? best_error : state_error_;
 }
 
 }  // namespace towers::app

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/best_checkpoint.h"
 #include "app/repeated_error.h"
 #include "app/run_state.h"
 #include "cli/options.h"
@@ -37,7 +38,7 @@ class RunFiles {
   std::vector<float>& averages() { return averages_; }
   const data::RunFolder& folder() const { return *folder_; }
 
-  // Space for the checkpoints of all steps to come, and the metrics log. Throws Error.
+  // Space for the checkpoints of all steps to come, the metrics log and the timeline. Throws Error.
   void check();
   // Deletes a former run's files, opens the event file with `graph`, and the metrics log.
   void begin(const std::string& graph);
@@ -55,7 +56,10 @@ class RunFiles {
   // Saves the buffers as model.ckpt-STEP in the background. position: in the example stream after
   // that step.
   void save(std::int64_t step, std::uint64_t position);
-  // Waits for the last save. Returns its error, empty when it went well.
+  // Saves the buffers to train_dir/best, in the background, where `precision` is better than that
+  // of the checkpoint there.
+  void keep_if_best(std::int64_t step, double precision);
+  // Waits for the last save, and the best one's. Returns its error, empty when it went well.
   std::string finish_saving();
   // The last good checkpoint; empty: none.
   std::string last_checkpoint() const { return saver_->latest().string(); }
@@ -86,6 +90,7 @@ class RunFiles {
   std::string state_error_;  // of the last attempt to write flags.txt; empty: it went well
   std::vector<float> variables_, averages_;
   std::unique_ptr<data::CheckpointSaver> saver_;
+  std::unique_ptr<BestCheckpoint> best_;  // with --eval_every only
   std::unique_ptr<data::EventFileWriter> events_;
   std::unique_ptr<data::MetricsLog> metrics_;
 };

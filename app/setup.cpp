@@ -17,7 +17,7 @@ void show_download(const data::Progress& p, cli::ProgressLine& line) {
       p.total == 0 ? 0 : static_cast<double>(p.done) / static_cast<double>(p.total);
   char percent[32];
   std::snprintf(percent, sizeof percent, "%.1f%%", 100 * fraction);
-  std::string text = ">> Downloading " + p.file + " " +
+  std::string text = std::string(">> ") + p.doing + " " + p.file + " " +
                      (p.total == 0 ? cli::human_bytes(p.done) : std::string(percent));
   if (p.bytes_per_second > 0)
     text += "  " + cli::human_bytes(static_cast<std::uint64_t>(p.bytes_per_second)) + "/s";

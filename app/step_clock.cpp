@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/console.h"
+#include "core/trace.h"
 
 namespace towers::app {
 namespace {
@@ -39,6 +40,12 @@ std::string rate_text(const StepClock& clock) {
 
 }  // namespace
 
+const char* name_of(Phase phase) {
+  static constexpr const char* kNames[] = {"input",     "compute", "averaging", "update",
+                                           "summaries", "saving",  "evaluation"};
+  return kNames[static_cast<std::size_t>(phase)];
+}
+
 StepClock::StepClock()
     : start_(Clock::now()),
       last_lap_(start_),
@@ -48,6 +55,9 @@ StepClock::StepClock()
 void StepClock::lap(Phase phase) {
   const Clock::time_point now = Clock::now();
   phases_[static_cast<std::size_t>(phase)] += seconds_between(last_lap_, now);
+  // Below a microsecond nothing was done: steps without summaries, evaluation and saving.
+  if (tracing() && now - last_lap_ >= std::chrono::microseconds(1))
+    add_trace_event(name_of(phase), -1, last_lap_, now);
   last_lap_ = now;
   const std::uint64_t laps = (beat_.load(std::memory_order_relaxed) >> 8) + 1;
   beat_.store(laps << 8 | static_cast<std::uint64_t>(phase), std::memory_order_relaxed);
@@ -82,10 +92,6 @@ double StepClock::seconds() const {
 }
 
 std::string final_summary(const StepClock& clock, double epochs) {
-  static constexpr std::pair<Phase, const char*> kRows[] = {
-      {Phase::input, "input"},         {Phase::compute, "compute"},
-      {Phase::averaging, "averaging"}, {Phase::summaries, "summaries"},
-      {Phase::saving, "saving"},       {Phase::evaluation, "evaluation"}};
   const double total = clock.seconds();
   char epochs_text[32];
   std::snprintf(epochs_text, sizeof epochs_text, "%.2f", epochs);
@@ -97,7 +103,9 @@ std::string final_summary(const StepClock& clock, double epochs) {
       {"rate", rate_text(clock)}};
   const char* limit = "compute";
   double most = 0;
-  for (const auto& [phase, name] : kRows) {
+  for (std::size_t row = 0; row < static_cast<std::size_t>(Phase::count); ++row) {
+    const Phase phase = static_cast<Phase>(row);
+    const char* name = name_of(phase);
     const double seconds = clock.seconds_in(phase);
     if (seconds > most) {
       most = seconds;

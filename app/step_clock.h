@@ -10,13 +10,15 @@
 
 namespace towers::app {
 
-enum class Phase { input, compute, averaging, summaries, saving, evaluation, count };
+enum class Phase { input, compute, averaging, update, summaries, saving, evaluation, count };
+const char* name_of(Phase phase);
 
 class StepClock {
  public:
   StepClock();
 
-  // Adds the time since the last lap (or construction, or resume) to `phase`.
+  // Adds the time since the last lap (or construction, or resume) to `phase`, and to a
+  // timeline that is being recorded (core/trace.h).
   void lap(Phase phase);
   // Counts one step of `examples` examples.
   void step_done(std::int64_t examples);
@@ -36,6 +38,7 @@ class StepClock {
   };
   Beat beat() const;
 
+  std::chrono::steady_clock::time_point last_lap() const { return last_lap_; }
   double seconds() const;  // since construction
   std::int64_t steps() const { return steps_; }
   std::int64_t examples() const { return examples_; }

@@ -9,9 +9,11 @@
 #include "app/step_clock.h"
 #include "app/step_output.h"
 #include "app/summaries.h"
+#include "app/trace_window.h"
 #include "app/training_run.h"
 #include "app/watchdog.h"
 #include "cli/console.h"
+#include "cli/work_progress.h"
 
 namespace towers::app {
 namespace {
@@ -31,11 +33,14 @@ int reason_to_stop(const cli::TrainOptions& options, const StepClock& clock) {
 
 // Trains from first_step to max_steps, or until a signal, the time limit, or nobody reads
 // stdout any more; returns the last step made.
-std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& clock) {
+std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& clock,
+                        TraceWindow& trace) {
   const cli::TrainOptions& options = run.options();
   Towers& towers = run.towers();
   Ranks& ranks = run.ranks();
   Summaries summaries(run.set().net, run.set().layout);
+  cli::WorkProgress progress("step", run.first_step(), options.max_steps,
+                             options.progress && ranks.leads());
   std::vector<Batch> batches(static_cast<std::size_t>(options.num_gpus));
 
   std::int64_t step = run.first_step();
@@ -49,14 +54,17 @@ std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& c
     towers.compute_gradients(batches, summarize);
     clock.lap(Phase::compute);
     towers.average_gradients();
+    clock.lap(Phase::averaging);
     towers.apply_gradients(rate, moving_average_decay(run.schedule(), step + 1));
     for (std::size_t t = 0; t < batches.size(); ++t) run.pipeline().release();
+    clock.lap(Phase::update);
     const bool stop = ranks.end_step(reason_to_stop(options, clock)) != 0;
     clock.lap(Phase::averaging);
 
     const bool last = step + 1 >= options.max_steps || stop;
     const bool show = ranks.leads() && due(step, options.display_every);
-    const bool test = ranks.leads() && due(step, options.eval_every) && step > 0;
+    const bool test = ranks.leads() && options.eval_every > 0 && step > 0 &&
+                      (due(step, options.eval_every) || step + 1 >= options.max_steps);
     const bool save = ranks.leads() && (last || due(step, options.checkpoint_every));
     // A device may be steps behind the host: nothing is shown, tested or saved before it has said
     // that all is well.
@@ -73,10 +81,16 @@ std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& c
         summaries.write(run.files()->events(), step, towers, towers.report().towers, rate);
       });
     clock.lap(Phase::summaries);
-    if (test) output.precision(step, run.evaluate());
+    if (test) {
+      const Precision1 result = run.evaluate();
+      output.precision(step, result);
+      run.keep_if_best(step, result);
+    }
     clock.lap(Phase::evaluation);
     if (save) run.save(step);
     clock.lap(Phase::saving);
+    trace.step_done(step, clock.last_lap());
+    progress.update(step + 1);
     if (last) return step;
   }
 }
@@ -90,11 +104,13 @@ int train(const cli::TrainOptions& options, const cli::Parsed& parsed, Ranks& ra
   }
   run.start();
   SignalGuard signals;
+  // Before the clock that it shows.
+  TraceWindow trace(ranks.leads() ? options.trace_file : "", options.trace_steps);
   StepClock clock;
   const Watchdog watchdog(clock, options.stall_seconds, cli::log_warning, cli::log_info,
                           ranks.alone() ? "the towers" : "a rank, for its gradients");
   const StepOutput output{run.options(), run.schedule(), run.towers(), run.files()};
-  const std::int64_t last_step = train_loop(run, output, clock);
+  const std::int64_t last_step = train_loop(run, output, clock, trace);
   clock.lap(Phase::evaluation);
   if (ranks.leads()) output.end(last_step, run.epochs_after(last_step), clock);
   return exit_code_of(ranks.finish(SignalGuard::received()));

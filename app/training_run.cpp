@@ -89,4 +89,10 @@ Precision1 TrainingRun::evaluate() {
   return evaluation_->run(files_->averages());
 }
 
+void TrainingRun::keep_if_best(std::int64_t step, const Precision1& result) {
+  if (result.examples == 0) return;
+  towers().read_variables(files_->variables());  // evaluate() has read the averages
+  files_->keep_if_best(step, result.precision());
+}
+
 }  // namespace towers::app

@@ -50,6 +50,9 @@ class TrainingRun {
   void save(std::int64_t step);
   // Precision of the moving averages on the test set; 0 examples when a signal came in between.
   Precision1 evaluate();
+  // After evaluate(): saves what gave `result` to train_dir/best where no evaluation of the run
+  // gave more.
+  void keep_if_best(std::int64_t step, const Precision1& result);
 
  private:
   // Where all ranks begin.

@@ -15,6 +15,7 @@ const char* awaited_after(Phase ended, const char* after_compute) {
       return after_compute;
     case Phase::input:
     case Phase::averaging:
+    case Phase::update:
       return "the towers";
     case Phase::summaries:
       return "the evaluation";

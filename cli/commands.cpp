@@ -102,7 +102,10 @@ const std::vector<CommandRow>& commands() {
        "completion SHELL",
        {"towers completion bash", "towers completion fish"},
        "SHELL",
-       make<CompletionOptions>},
+       make<CompletionOptions>,
+       1,
+       1,
+       {"bash", "zsh", "fish"}},
   };
   return rows;
 }

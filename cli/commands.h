@@ -35,6 +35,7 @@ struct CommandRow {
   std::string argument;         // the kind of word that the command takes, or empty
   Command (*make)() = nullptr;  // its options with their defaults
   std::size_t fewest_arguments = 1, most_arguments = 1;  // where it takes any
+  std::vector<std::string> words = {};                   // that the argument may be, where not any
 };
 
 // The first is the one that runs when none is named.

@@ -50,17 +50,31 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
+// What stands behind a command that takes words: certain ones, or files.
+std::string bash_arguments() {
+  std::string text;
+  for (const CommandRow& command : commands()) {
+    if (command.argument.empty()) continue;
+    text += "      " + command.name + "1) ";
+    text += command.words.empty()
+                ? "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
+                : "COMPREPLY=($(compgen -W " + quoted(joined(command.words, " ")) +
+                      " -- \"$cur\")) ;;\n";
+  }
+  return text;
+}
+
 std::string bash_script() {
   std::string text =
       "# bash completion for towers: source it, or copy it as \"towers\" to\n"
       "# ~/.local/share/bash-completion/completions/\n"
       "_towers() {\n"
-      "  local command=train word flag= cur=${COMP_WORDS[COMP_CWORD]}\n"
+      "  local command=train seen= word flag= cur=${COMP_WORDS[COMP_CWORD]}\n"
       "  local prev=${COMP_WORDS[COMP_CWORD-1]} commands=" +
       quoted(command_names()) +
       "\n"
       "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-      "    case \" $commands \" in *\" $word \"*) command=$word; break ;; esac\n"
+      "    case \" $commands help \" in *\" $word \"*) command=$word seen=1; break ;; esac\n"
       "  done\n"
       // Bash takes --flag=value as three words.
       "  if [ \"$cur\" = = ]; then flag=$prev cur=\n"
@@ -97,9 +111,11 @@ std::string bash_script() {
          // A switch is whole; a flag with a value goes on behind its "=".
          "    [[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} == *= ]] || COMPREPLY[0]+=' '\n"
          "  else\n"
-         "    compopt -o filenames\n"
-         "    mapfile -t COMPREPLY < <(compgen -W \"$commands\" -- \"$cur\"; compgen -f -- "
-         "\"$cur\")\n"
+         "    case $command$seen in\n"
+         "      train) COMPREPLY=($(compgen -W \"$commands help\" -- \"$cur\")) ;;\n"
+         "      help1) COMPREPLY=($(compgen -W \"$commands man\" -- \"$cur\")) ;;\n" +
+         bash_arguments() +
+         "    esac\n"
          "  fi\n"
          "}\n"
          "complete -F _towers towers";
@@ -144,7 +160,7 @@ std::string zsh_script() {
           names += (names.empty() ? "" : "|") + command.name;
         return names;
       }() +
-      ") command=$word; break ;;\n"
+      "|help) command=$word; break ;;\n"
       "    esac\n"
       "  done\n"
       "  local -a rest=('*: :_files')\n"
@@ -152,7 +168,8 @@ std::string zsh_script() {
   std::string names = "1:command:((";
   for (const CommandRow& command : commands())
     names += command.name + "\\:\"" + zsh_text(command.summary) + "\" ";
-  text += quoted(names + "))") + ")\n  case $command in\n";
+  text += quoted(names + "))") + ")\n  case $command in\n    help) _arguments '2:command:(" +
+          command_names() + " man)' ;;\n";
   for (const CommandRow& command : commands()) {
     text += "    " + command.name + ") _arguments";
     for (const Flag* flag : flags_of(command)) {
@@ -162,7 +179,9 @@ std::string zsh_script() {
                                   : quoted("--" + flag->name + "=" + help + ":" +
                                            flag->value.placeholder + zsh_action(flag->value));
     }
-    text += " \\\n      $rest ;;\n";
+    text += " \\\n      " +
+            (command.words.empty() ? "$rest" : quoted("2: :(" + joined(command.words, " ") + ")")) +
+            " ;;\n";
   }
   return text +
          "  esac\n"
@@ -189,6 +208,12 @@ std::string fish_script() {
   for (const CommandRow& command : commands())
     text += "\ncomplete -c towers -n '__fish_use_subcommand' -a " + command.name + " -d " +
             fish_quoted(command.summary);
+  text += "\ncomplete -c towers -f -n '__fish_seen_subcommand_from help' -a " +
+          fish_quoted(command_names() + " man");
+  for (const CommandRow& command : commands())
+    if (!command.words.empty())
+      text += "\ncomplete -c towers -f -n '__fish_seen_subcommand_from " + command.name + "' -a " +
+              fish_quoted(joined(command.words, " "));
   for (const CommandRow& command : commands()) {
     const bool first = &command == &commands().front();
     const std::string condition = first ? "not __fish_seen_subcommand_from" + others

@@ -48,6 +48,8 @@ class ProgressLine {
 
   // Ends the line with the last text given. update() begins another.
   void finish();
+  // Ends it without a trace on a terminal.
+  void erase();
 
  private:
   bool due(double fraction, std::chrono::steady_clock::time_point now) const;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kColumns = 80;
 constexpr std::size_t kFlagColumn = 30;
-constexpr std::size_t kCommandColumn = 12;
+constexpr std::size_t kCommandColumn = 14;
 
 // `first`, and `text` from column `indent` on.
 std::string wrapped(const std::string& first, std::size_t indent, const std::string& text) {

@@ -63,6 +63,9 @@ struct TrainOptions : SharedOptions {
   int max_to_keep = 5;          // 0: all
   std::int64_t eval_every = 0;  // 0: never
   std::string metrics_log;      // empty: none
+  std::string trace_file;       // empty: none
+  std::int64_t trace_steps = 1000;
+  bool progress = false;
   bool deterministic = false;
   std::string convolution = "auto";  // auto, winograd4, winograd2, direct
 };

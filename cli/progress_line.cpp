@@ -108,4 +108,13 @@ void ProgressLine::finish() {
   open_ = false;
 }
 
+void ProgressLine::erase() {
+  if (open_ && terminal_) {
+    Screen screen;
+    screen.set_progress("");
+  }
+  open_ = false;
+  pending_ = false;
+}
+
 }  // namespace towers::cli

@@ -27,7 +27,7 @@ std::vector<fs::path> module_places() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   if (error) return {};
-  return {folder / "libtowers_mpi.so", folder.parent_path() / "lib" / "libtowers_mpi.so"};
+  return {folder / "libtowers_mpi.so", folder.parent_path() / "lib/towers/libtowers_mpi.so"};
 }
 
 [[noreturn]] void fail(const Launch& launch, const std::string& why, const std::string& help) {

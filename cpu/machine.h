@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -16,7 +17,9 @@ class Machine {
  public:
   // One pool per entry of `threads`.
   Machine(SimdTarget target, const std::vector<int>& threads) : kernels_(target) {
-    for (const int count : threads) pools_.push_back(std::make_unique<ThreadPool>(count));
+    for (const int count : threads)
+      pools_.push_back(
+          std::make_unique<ThreadPool>(count, "/cpu:" + std::to_string(pools_.size())));
     shares_.resize(pools_.size());
   }
 

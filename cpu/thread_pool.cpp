@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/trace.h"
 #include "cpu/denormals.h"
 
 namespace towers::cpu {
@@ -43,10 +44,13 @@ std::uint32_t ThreadPool::Signal::wait_beyond(std::uint32_t seen) {
   return count_.load(std::memory_order_acquire);
 }
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads, std::string name) {
   threads_.reserve(static_cast<std::size_t>(std::max(threads, 1)));
   try {
-    threads_.emplace_back([this] { lead(); });
+    threads_.emplace_back([this, name = std::move(name)] {
+      name_trace_thread(name);
+      lead();
+    });
     for (int worker = 1; worker < threads; ++worker)
       threads_.emplace_back([this, worker] { work(worker); });
   } catch (const std::system_error& e) {

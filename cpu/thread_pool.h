@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -23,7 +24,7 @@ namespace towers::cpu {
 class ThreadPool {
  public:
   // At least one thread. Throws Error where the system refuses them.
-  explicit ThreadPool(int threads);
+  explicit ThreadPool(int threads, std::string name = "compute");
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

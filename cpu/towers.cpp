@@ -5,6 +5,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "core/trace.h"
+
 namespace towers::cpu {
 namespace {
 
@@ -101,6 +103,7 @@ void CpuTowers::DeviceJob::operator()() {
   if (towers.empty()) return;
   plan->prepare(owner->variables_);
   for (const std::size_t t : towers) {
+    const TraceSpan span("tower", static_cast<std::int64_t>(t));
     const bool keep = owner->keep_activations_ && t + 1 == owner->gradients_.size();
     GradientExchange* exchange = owner->exchange_.get();
     const auto layer_done = [this, t](std::size_t layer, double loss) {

@@ -1,4 +1,5 @@
 #pragma once
+// The GPU backend, as the module makes it.
 
 #include <memory>
 

@@ -168,17 +168,20 @@ class ArchiveReader {
 
 }  // namespace
 
-StagedFiles stage_members(const ArchiveSpec& spec, const fs::path& archive,
-                          const fs::path& folder) {
+StagedFiles stage_members(const ArchiveSpec& spec, const fs::path& archive, const fs::path& folder,
+                          const std::function<void(std::uint64_t bytes)>& progress) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw_file_error("create the folder", folder, error.value());
   StagedFiles files;
+  std::uint64_t written = 0;
   try {
     ArchiveReader(spec, archive).read([&](const ArchiveMember& member) -> Sink {
       files.push_back(std::make_unique<AtomicFile>(folder / member.name));
-      return [file = files.back().get()](Bytes bytes) {
+      return [&, file = files.back().get()](Bytes bytes) {
         bytes.empty() ? file->sync() : file->write(bytes);
+        written += bytes.size();
+        if (progress) progress(written);
       };
     });
   } catch (...) {

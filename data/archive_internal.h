@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,8 +43,10 @@ class ArchiveError : public Error {
 // `folder`, which is made; commit_members puts them there. Throws ArchiveError as extract_cifar10
 // says, and Error when the disk is at fault.
 using StagedFiles = std::vector<std::unique_ptr<AtomicFile>>;
+// progress: told of the bytes written, where given.
 StagedFiles stage_members(const ArchiveSpec& spec, const std::filesystem::path& archive,
-                          const std::filesystem::path& folder);
+                          const std::filesystem::path& folder,
+                          const std::function<void(std::uint64_t bytes)>& progress = {});
 void commit_members(StagedFiles members, const std::filesystem::path& folder);
 
 // The same reading and the same ArchiveErrors, without writing anything.

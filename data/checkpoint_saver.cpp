@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/trace.h"
 #include "data/file.h"
 #include "data/run_folder.h"
 
@@ -68,7 +69,10 @@ class CheckpointSaver::Impl {
       if (lies_in(prefix, dir)) kept_.push_back(dir / prefix.filename());
       if (prefix == state.latest) latest_ = prefix;
     }
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] {
+      name_trace_thread("checkpoint saver");
+      run();
+    });
   }
 
   ~Impl() {
@@ -131,6 +135,7 @@ class CheckpointSaver::Impl {
       bool failed = true;
       std::filesystem::path written;
       try {
+        const TraceSpan span("write checkpoint", step_);
         written = checkpoint_prefix(dir_, step_);
         write(written);
         failed = false;

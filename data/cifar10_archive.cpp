@@ -9,6 +9,7 @@
 #include "data/extracted_set.h"
 #include "data/folder_lock.h"
 #include "data/part_file.h"
+#include "data/progress_meter.h"
 #include "data/run_folder.h"
 #include "data/url.h"
 
@@ -74,7 +75,7 @@ class Obtaining {
       warn("no --data_sha256 for " + without_credentials(options_.url) +
            ": the download's digest is not checked");
     download(spec_, archive_, expected_, options_);
-    return stage_members(spec_, archive_, folder);
+    return stage_with_progress(folder);
   }
 
  private:
@@ -85,6 +86,16 @@ class Obtaining {
     if (options_.warning) options_.warning(line);
   }
 
+  StagedFiles stage_with_progress(const fs::path& folder) const {
+    std::uint64_t total = 0;
+    for (const ArchiveMember& member : spec_.members)
+      if (member.required) total += member.bytes;
+    ProgressMeter meter("Extracting", spec_.file, options_);
+    meter.begin_quietly();
+    return stage_members(spec_, archive_, folder,
+                         [&](std::uint64_t done) { meter.update(std::min(done, total), total); });
+  }
+
   bool may_fetch() const { return options_.allow_network || scheme_of(options_.url) == "file"; }
 
   // Rule 3 of the header. Empty: the archive is not to be used, another is to be fetched.
@@ -93,7 +104,7 @@ class Obtaining {
     const bool digest_known = !expected_.sha256.empty();
     StagedFiles members;
     try {
-      members = stage_members(spec_, archive_, folder);
+      members = stage_with_progress(folder);
     } catch (const ArchiveError& error) {
       // With the right digest another copy would be the same.
       if (digest_known && differs.empty()) throw;

@@ -17,6 +17,7 @@ inline constexpr const char* kCifar10Md5 = "c32a1d4ab5d03f1284b67883e8d87530";
 inline constexpr std::uint64_t kCifar10Bytes = 170052171;
 
 struct Progress {
+  const char* doing = "Downloading";  // or "Extracting"
   std::string file;
   std::uint64_t done = 0, total = 0;  // bytes; total 0: unknown
   double bytes_per_second = 0;        // over the last few seconds

@@ -3,60 +3,23 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <deque>
 #include <thread>
 
 #include "data/digest.h"
 #include "data/http_exchange.h"
 #include "data/part_file.h"
+#include "data/progress_meter.h"
 #include "data/url.h"
 
 namespace towers::data {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 void tell(const DownloadOptions& options, const std::string& line) {
   if (options.message) options.message(line);
 }
-
-// Hands progress on a few times a second, with the rate over the last seconds.
-class ProgressMeter {
- public:
-  ProgressMeter(std::string file, const DownloadOptions& options)
-      : file_(std::move(file)), options_(options) {}
-
-  void update(std::uint64_t done, std::uint64_t total, bool last = false) {
-    if (!options_.progress) return;
-    const Clock::time_point now = Clock::now();
-    if (!last && !samples_.empty() && now - samples_.back().when < kInterval) return;
-    // After a start from the beginning the earlier samples say nothing.
-    if (!samples_.empty() && done < samples_.back().done) samples_.clear();
-    samples_.push_back({now, done});
-    if (samples_.size() > kSamples) samples_.pop_front();
-    Progress progress{file_, done, total, 0, 0};
-    const double seconds = Seconds(now - samples_.front().when).count();
-    if (seconds > 0)
-      progress.bytes_per_second = static_cast<double>(done - samples_.front().done) / seconds;
-    if (progress.bytes_per_second > 0 && total > done)
-      progress.seconds_left = static_cast<double>(total - done) / progress.bytes_per_second;
-    options_.progress(progress);
-  }
-
- private:
-  struct Sample {
-    Clock::time_point when;
-    std::uint64_t done;
-  };
-  static constexpr auto kInterval = std::chrono::milliseconds(250);
-  static constexpr std::size_t kSamples = 20;  // five seconds
-
-  std::string file_;
-  const DownloadOptions& options_;
-  std::deque<Sample> samples_;
-};
 
 std::string seconds_text(double seconds) {
   char text[32];
@@ -130,7 +93,7 @@ std::string difference(const fs::path& path, const Expected& expected) {
 
 void download(const ArchiveSpec& spec, const fs::path& path, const Expected& expected,
               const DownloadOptions& options) {
-  ProgressMeter meter(spec.file, options);
+  ProgressMeter meter("Downloading", spec.file, options);
   PartFile part(path, options.url, !expected.sha256.empty());
   Transfer transfer;
   transfer.url = options.url;

@@ -16,6 +16,7 @@
 #include "core/distortion.h"
 #include "core/error.h"
 #include "core/order.h"
+#include "core/trace.h"
 
 namespace towers::data {
 namespace {
@@ -135,7 +136,11 @@ class Pipeline::Impl {
   void start_threads() {
     try {
       threads_.reserve(static_cast<std::size_t>(options_.threads));
-      for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { work(); });
+      for (int i = 0; i < options_.threads; ++i)
+        threads_.emplace_back([this, i] {
+          name_trace_thread("input thread " + std::to_string(i));
+          work();
+        });
     } catch (const std::system_error& e) {
       stop_threads();
       throw Error("cannot start input thread " + std::to_string(threads_.size() + 1) + " of " +
@@ -182,6 +187,7 @@ class Pipeline::Impl {
   }
 
   void fill(std::uint64_t k, Slot& slot) {
+    const TraceSpan span("make batch", static_cast<std::int64_t>(k));
     const std::uint64_t batch = static_cast<std::uint64_t>(options_.batch_size);
     const std::uint64_t size = dataset_.size();
     const std::uint64_t turn = static_cast<std::uint64_t>(options_.turn);

@@ -67,8 +67,25 @@ std::int64_t step_of(const std::filesystem::path& prefix) {
   return std::strtoll(name.c_str() + name.rfind('-') + 1, nullptr, 10);
 }
 
+// Whether it is the folder of the best checkpoint, with nothing of anybody else's in it.
+bool is_own_best(const std::filesystem::path& dir) {
+  std::error_code error;
+  if (dir.filename() != kBestFolder ||
+      std::filesystem::symlink_status(dir, error).type() != std::filesystem::file_type::directory)
+    return false;
+  for (const auto& file : std::filesystem::directory_iterator(dir, error)) {
+    std::string name = file.path().filename().string();
+    if (const std::string final = final_name_of_temporary(name); !final.empty()) name = final;
+    const bool own = name == "checkpoint" || name == kPrecisionFile || name == kLockFile ||
+                     is_checkpoint_name(name);
+    if (!own || !std::filesystem::is_regular_file(file.symlink_status(error))) return false;
+  }
+  return !error;
+}
+
 struct Content {
   std::vector<std::filesystem::path> own, temporary, foreign;  // the lock is in none
+  bool best = false;                                           // there is a folder of ours
 };
 
 // The name of the log that a run's flags.txt names, where it lies in `dir` too; empty: none.
@@ -103,6 +120,8 @@ Content list(const std::filesystem::path& dir) {
     else if (plain && (name == log || (is_own_name(name) &&
                                        (name != kFlagsFile || is_own_flags_file(file->path())))))
       content.own.push_back(file->path());
+    else if (is_own_best(file->path()))
+      content.best = true;
     else
       content.foreign.push_back(file->path());
   }
@@ -235,6 +254,7 @@ RunFolder::RunFolder(const std::filesystem::path& dir, Mode mode) : dir_(dir), m
 void RunFolder::clear() {
   Content content = list(dir_);
   remove(content.temporary);
+  if (content.best) clear_best();
   if (mode_ == Mode::resume) remove(data_without_index(content.own));
   if (mode_ == Mode::resume || content.own.empty()) return;
   std::stable_sort(content.own.begin(), content.own.end(),
@@ -243,6 +263,24 @@ void RunFolder::clear() {
                    });
   remove(content.own);
   notice_ = "deleted " + plural(content.own.size()) + " of a former run in " + dir_.string();
+}
+
+// As the folder around it: whole, or, when resuming, what is half there.
+void RunFolder::clear_best() {
+  const std::filesystem::path best = dir_ / kBestFolder;
+  if (mode_ != Mode::resume) {
+    std::error_code error;
+    std::filesystem::remove_all(best, error);
+    if (error) throw_file_error("delete", best, error.value());
+    return;
+  }
+  std::vector<std::filesystem::path> files, temporary;
+  for (const auto& file : std::filesystem::directory_iterator(best)) {
+    const bool half = !final_name_of_temporary(file.path().filename().string()).empty();
+    (half ? temporary : files).push_back(file.path());
+  }
+  remove(temporary);
+  remove(data_without_index(files));
 }
 
 bool RunFolder::owns(const std::filesystem::path& file) const {

@@ -15,6 +15,10 @@ namespace towers::data {
 // How a run's flags.txt begins: one without it is somebody's own.
 inline constexpr std::string_view kFlagsFileMark = "# The flags of this run.";
 
+// In train_dir, where --eval_every keeps the best checkpoint, and what tells its precision there.
+inline constexpr std::string_view kBestFolder = "best";
+inline constexpr std::string_view kPrecisionFile = "precision.txt";
+
 // Prefixes of the checkpoints model.ckpt-STEP that lie in `dir`, by step.
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& dir);
 
@@ -34,7 +38,8 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   // fresh, overwrite: deletes a former run's own files (event files, model.ckpt-*, checkpoint,
-  // flags.txt, the metrics log that it names, and temporary files of the same), nothing else.
+  // flags.txt, the metrics log that it names, temporary files of the same, and a folder `best` of
+  // nothing but such files), nothing else.
   // resume: what a killed run left half made or half deleted, that is temporary files, and data of
   // checkpoints without an index.
   void clear();
@@ -50,6 +55,8 @@ class RunFolder {
   const std::string& notice() const { return notice_; }
 
  private:
+  void clear_best();
+
   std::filesystem::path dir_;
   Mode mode_;
   std::string notice_;

@@ -74,6 +74,11 @@ TEST_CASE("bash offers commands, flags of the command, and their values") {
   CHECK(offered({"towers", "--decay_by", "ex"}) == Words{"examples"});
   CHECK(offered({"towers", "--train_dir", "=", ""}) == Words{"runs"});
   CHECK(offered({"towers", "import", "scr"}) == Words{"script"});
+  CHECK(offered({"towers", "completion", ""}) == Words{"bash", "zsh", "fish"});
+  CHECK(offered({"towers", "help", "ma"}) == Words{"man"});
+  CHECK(offered({"towers", "help", "exp"}) == Words{"export"});
+  CHECK(offered({"towers", "he"}) == Words{"help"});
+  CHECK(offered({"towers", "eval", "dev"}).empty());  // one command is enough
   const Words train = offered({"towers", "--"});
   for (const Flag& flag : flags()) {
     const bool mine = std::any_of(flags().begin(), flags().end(), [&](const Flag& row) {

@@ -60,7 +60,10 @@ TEST_CASE("every flag of train has the promised default") {
             "--checkpoint_every=1000\n"
             "--max_to_keep=5\n"
             "--eval_every=0\n"
-            "--metrics_log=\n" +
+            "--metrics_log=\n"
+            "--trace_file=\n"
+            "--trace_steps=1000\n"
+            "--progress=false\n" +
             general_defaults);
 }
 
@@ -201,6 +204,7 @@ TEST_CASE("numbers are taken up to their limits and not beyond") {
       {"checkpoint_every", {"1"}, {"0"}},
       {"max_to_keep", {"0", "2147483647"}, {"-1", "2147483648"}},
       {"eval_every", {"0"}, {"-1"}},
+      {"trace_steps", {"1", "1000000"}, {"0", "1000001"}},
       {"learning_rate", {"0", "10"}, {"-0.1", "nan"}},
       {"learning_rate_decay", {"0", "1"}, {"-0.1", "1.01"}},
       {"epochs_per_decay", {"1e-9"}, {"0", "-1"}},

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "cli/console.h"
+#include "cli/work_progress.h"
 #include "tests/cli/child.h"
 #include "tests/support.h"
 
@@ -122,4 +123,36 @@ TEST_CASE("the last text is shown even when it came too soon") {
     return 0;
   });
   CHECK(outcome.text == "1 byte\n3 bytes\n");
+}
+
+TEST_CASE("an erased line is gone from a terminal, and a pipe has what it had") {
+  const auto erased = [] {
+    ::setenv("TERM", "xterm", 1);
+    ProgressLine progress;
+    progress.update("half", 0.5);
+    progress.erase();
+    log_info("after");
+    return 0;
+  };
+  CHECK(run_child(pipe_channel(), STDERR_FILENO, erased).text == "half\nafter\n");
+  if (!terminals_exist()) return skip(kNoTerminals);
+  CHECK(run_child(terminal_channel(), STDERR_FILENO, erased).text == "half" + erase + "after\r\n");
+}
+
+TEST_CASE("the time left follows from the rate since the start") {
+  CHECK(progress_text("step", 0, 1200, 10000, 60) ==
+        "step 1,200 of 10,000 (12.0%), 7 min 20 s left");
+  // What was done before took none of the time.
+  CHECK(progress_text("step", 1000, 2000, 4000, 10) == "step 2,000 of 4,000 (50.0%), 20.0 s left");
+  CHECK(progress_text("step", 5, 5, 10, 3) == "step 5 of 10 (50.0%)");
+  CHECK(progress_text("evaluated", 0, 10, 10, 3) == "evaluated 10 of 10 (100.0%)");
+}
+
+TEST_CASE("progress that is not asked for, or comes too soon, is not shown") {
+  const auto outcome = run_child(pipe_channel(), STDERR_FILENO, [] {
+    WorkProgress off("step", 0, 2, false), soon("step", 0, 2, true, 1e9), on("step", 0, 2, true);
+    for (WorkProgress* each : {&off, &soon, &on}) each->update(2);
+    return 0;
+  });
+  CHECK(outcome.text == "step 2 of 2 (100.0%)\n");
 }

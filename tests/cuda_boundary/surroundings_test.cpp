@@ -49,7 +49,7 @@ TEST_CASE("The module is looked for beside the binary, then in lib beside its fo
   const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   REQUIRE(modules.size() == 2);
   CHECK(modules[0] == here / "libtowers_cuda.so");
-  CHECK(modules[1] == here.parent_path() / "lib/libtowers_cuda.so");
+  CHECK(modules[1] == here.parent_path() / "lib/towers/libtowers_cuda.so");
 }
 
 }  // namespace towers::cuda
