@@ -20,6 +20,7 @@ TraceWindow::TraceWindow(const std::filesystem::path& path, std::int64_t steps)
   name_trace_thread("training loop");
   start_trace(kMostEvents);
   step_begin_ = TraceClock::now();
+  add_trace_event("begin", -1, step_begin_, step_begin_);  // so that this thread is shown first
 }
 
 TraceWindow::~TraceWindow() {
