@@ -38,7 +38,7 @@ Chain::Chain(const Net& net, const VariableLayout& layout, std::size_t begin, st
     for (std::size_t at = v.offset; at < last; at += kPieceSize)
       pieces_.push_back({at, std::min(at + kPieceSize, last), static_cast<float>(v.weight_decay)});
   }
-  blocks_ = std::min(kBlocks, setting_.batch_size);
+  blocks_ = blocks_of(setting_.batch_size);
   if (found && setting_.training) {
     partial_size_ = (last - setting_.gradient_origin + 15) / 16 * 16;
     partials_ = setting_.memory->floats(partial_size_ * static_cast<std::size_t>(blocks_));

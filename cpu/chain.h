@@ -1,6 +1,7 @@
 #pragma once
 // Consecutive spatial layers, run a few images at a time.
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +18,12 @@ namespace towers::cpu {
 // Gradients of variables are summed run by run within blocks of images, then over the blocks in
 // order. Neither runs nor blocks depend on the number of threads, so neither do the bytes.
 constexpr int kBlocks = 16;
+// In a block of fewer, what is done once a block takes as long as the images themselves.
+constexpr int kLeastImagesPerBlock = 4;
+
+constexpr int blocks_of(int batch_size) {
+  return std::clamp(batch_size / kLeastImagesPerBlock, 1, kBlocks);
+}
 
 class Chain final : public Stage {
  public:

@@ -1,7 +1,5 @@
 #include "cpu/executed_operations.h"
 
-#include <algorithm>
-
 #include "cpu/chain.h"
 #include "cpu/convolution_method.h"
 #include "cpu/winograd_matrices.h"
@@ -25,8 +23,7 @@ LayerOperations winograd_operations(const Convolution& convolution, const Extent
   const double products = 2 * tiles * W::kTile * W::kTile * inputs * outputs;
   // Once a step, and once for each block of images.
   const double of_weights = inputs * outputs * weights / batch_size;
-  const double of_gradients =
-      inputs * outputs * gather * std::min(kBlocks, batch_size) / batch_size;
+  const double of_gradients = inputs * outputs * gather * blocks_of(batch_size) / batch_size;
 
   LayerOperations operations;
   operations.forward = products + tiles * (inputs * image + outputs * back) + of_weights;

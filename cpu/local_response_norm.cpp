@@ -27,10 +27,37 @@ using V = hn::Vec<D>;
     for (; c < (channels); ++c) FUNCTION(one, c, __VA_ARGS__);                   \
   } while (false)
 
+#if HWY_TARGET == HWY_AVX3
+// Lanes from `count` on of `low`, then the first ones of `high`.
+template <int count>
+HWY_INLINE __m512 Shifted(__m512 low, __m512 high) {
+  return _mm512_castsi512_ps(
+      _mm512_alignr_epi32(_mm512_castps_si512(high), _mm512_castps_si512(low), count));
+}
+
+// WindowSum for a radius of 4: sums of 2, 4 and 8 values, and the ninth. Registers are shifted
+// because loads at nine places would cross as many cache lines.
+HWY_INLINE __m512 SumOfNine(const float* from) {
+  const __m512 x = _mm512_loadu_ps(from);
+  const __m512 rest = _mm512_zextps256_ps512(_mm256_loadu_ps(from + 16));
+  const __m512 two = _mm512_add_ps(x, Shifted<1>(x, rest));
+  const __m512 rest_of_two = _mm512_add_ps(rest, Shifted<1>(rest, rest));
+  const __m512 four = _mm512_add_ps(two, Shifted<2>(two, rest_of_two));
+  const __m512 rest_of_four = _mm512_add_ps(rest_of_two, Shifted<2>(rest_of_two, rest_of_two));
+  const __m512 eight = _mm512_add_ps(four, Shifted<4>(four, rest_of_four));
+  return _mm512_add_ps(eight, Shifted<8>(x, rest));
+}
+#endif
+
 // Sum of the 2 * radius + 1 values from `from` on; `from` has a margin of `radius` zeros around
 // each pixel's channels.
 template <class D>
 HWY_INLINE V<D> WindowSum(D d, const float* from, int radius) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (hn::MaxLanes(D()) == 16) {
+    if (radius == 4) return V<D>{SumOfNine(from)};
+  }
+#endif
   V<D> sum = hn::LoadU(d, from);
   for (int i = 1; i <= 2 * radius; ++i) sum = hn::Add(sum, hn::LoadU(d, from + i));
   return sum;

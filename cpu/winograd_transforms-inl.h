@@ -162,7 +162,7 @@ struct Lanes {
 
   HWY_INLINE V load(const float* from) const {
     if constexpr (whole) return hn::LoadU(D(), from);
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
     return hn::MaskedLoad(hn::FirstN(D(), static_cast<std::size_t>(count)), D(), from);
 #else
     HWY_ALIGN float lanes[kLanes] = {};
