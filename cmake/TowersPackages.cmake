@@ -33,6 +33,7 @@ set(CPACK_DEBIAN_CUDA_DESCRIPTION
 "The GPU module of towers. Needs the driver, cuBLASLt, NVRTC and cuDNN 9.")
 set(CPACK_DEBIAN_CUDA_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "towers (= ${PROJECT_VERSION}), libstdc++6, libc6")
+get_directory_property(cuda_major DIRECTORY cuda DEFINITION cuda_major)
 if(cuda_major)
   set(CPACK_DEBIAN_CUDA_PACKAGE_RECOMMENDS "libcudnn9-cuda-${cuda_major}")
 endif()
