@@ -20,6 +20,8 @@ void check(const cli::BenchOptions& o) {
   } else if (o.what != "train") {
     require_one(o.input_thread_counts, "input_threads", o.what);
   }
+  if (o.what != "train" && o.input == "device")
+    throw UsageError("--input=device is measured with --what=train, beside --what=step");
   if (o.what == "layers" && o.tower_counts != std::vector{1})
     throw UsageError("--what=layers measures one tower: leave --num_gpus out");
 }

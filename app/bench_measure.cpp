@@ -8,6 +8,7 @@
 #include "app/bench_case.h"
 #include "app/bench_row.h"
 #include "app/setup.h"
+#include "app/training_input.h"
 #include "core/error.h"
 #include "core/operations.h"
 #include "core/schedule.h"
@@ -73,6 +74,8 @@ class Stepper {
     initialize_variables(layout, 1, variables);
     towers_->write_variables(variables, variables);
   }
+
+  Towers& towers() { return *towers_; }
 
   void step(std::span<const Batch> batches) {
     towers_->compute_gradients(batches, false);
@@ -142,12 +145,16 @@ struct Work {
   }
 };
 
-data::Pipeline make_pipeline(const BenchCase& c, const data::Dataset& dataset, Backend& backend) {
+constexpr std::uint64_t kSeed = 1;
+
+data::Pipeline make_pipeline(const BenchCase& c, const data::Dataset& dataset, InputForm form,
+                             Backend& backend) {
   return {dataset,
           {.batch_size = c.options.batch_size,
            .capacity = 2 * c.towers,
            .threads = c.options.input_threads.value_or(1),
-           .seed = 1},
+           .seed = kSeed,
+           .form = form},
           [&backend](std::size_t bytes) { return backend.allocate(bytes); }};
 }
 
@@ -163,7 +170,8 @@ Measurement measure_step(const BenchCase& c, const Net& net, Backend& backend) {
 }
 
 Measurement measure_input(const BenchCase& c, const data::Dataset& dataset, Backend& backend) {
-  data::Pipeline pipeline = make_pipeline(c, dataset, backend);
+  const InputForm form = backend.makes_input() ? InputForm::records : InputForm::images;
+  data::Pipeline pipeline = make_pipeline(c, dataset, form, backend);
   return measure(
       c,
       [&] {
@@ -176,7 +184,8 @@ Measurement measure_input(const BenchCase& c, const data::Dataset& dataset, Back
 Measurement measure_train(const BenchCase& c, const Net& net, const data::Dataset& dataset,
                           Backend& backend) {
   Stepper stepper(c, net, backend);
-  data::Pipeline pipeline = make_pipeline(c, dataset, backend);
+  const InputForm form = choose_input(c.options.input, backend, stepper.towers(), dataset, kSeed);
+  data::Pipeline pipeline = make_pipeline(c, dataset, form, backend);
   std::vector<Batch> batches(static_cast<std::size_t>(c.towers));
   double waited_before = 0;
   Measurement result = measure(

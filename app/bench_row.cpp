@@ -9,14 +9,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Of every row, in this order.
-const std::vector<std::string> kSettings{"what",          "layer",
-                                         "batch_size",    "num_gpus",
-                                         "precision",     "allow_tf32",
-                                         "convolution",   "threads",
-                                         "input_threads", "dataset",
-                                         "backend",       "device",
-                                         "devices",       "cuda_visible_devices",
-                                         "version"};
+const std::vector<std::string> kSettings{
+    "what",        "layer",   "batch_size",           "num_gpus", "precision", "allow_tf32",
+    "convolution", "threads", "input_threads",        "dataset",  "input",     "backend",
+    "device",      "devices", "cuda_visible_devices", "version"};
 const std::vector<std::string> kFigures{"examples_per_sec", "median",         "lowest",
                                         "highest",          "uncertainty",    "jitter",
                                         "repeats",          "steps",          "ms_per_step",
@@ -120,6 +116,7 @@ Json bench_settings(const BenchCase& c, const Backend& backend) {
   settings["threads"] = computes ? threads : input_threads;
   settings["input_threads"] = reads ? Json(input_threads) : Json();
   settings["dataset"] = reads ? Json(c.options.dataset) : Json();
+  settings["input"] = what == "train" ? Json(c.options.input) : Json();
   settings["backend"] = backend.description();
   settings["device"] = backend.devices().front().description;
   settings["devices"] = backend.devices().size();

@@ -51,7 +51,7 @@ std::string to_text(const StartTable& t) {
       {"precision", o.precision},
       {"data", t.data},
       {"seed", std::to_string(t.seed)},
-      {"input threads", std::to_string(t.input_threads)},
+      {"input", t.input},
       {"steps", std::to_string(t.first_step) + " to " + std::to_string(o.max_steps)},
       {"learning rate", rate},
       {"train_dir", t.train_dir},

@@ -21,7 +21,7 @@ struct StartTable {
   const Schedule& schedule;
   std::string data;
   std::uint64_t seed;
-  int input_threads;
+  std::string input;
   std::int64_t first_step;
   std::string train_dir;
   int ranks = 1;  // processes, each with towers as here

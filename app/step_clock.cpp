@@ -46,8 +46,9 @@ const char* name_of(Phase phase) {
   return kNames[static_cast<std::size_t>(phase)];
 }
 
-StepClock::StepClock()
-    : start_(Clock::now()),
+StepClock::StepClock(bool devices_apart)
+    : devices_apart_(devices_apart),
+      start_(Clock::now()),
       last_lap_(start_),
       last_display_(start_),
       beat_(static_cast<std::uint64_t>(Phase::saving)) {}
@@ -109,13 +110,17 @@ std::string final_summary(const StepClock& clock, double epochs) {
     const double seconds = clock.seconds_in(phase);
     if (seconds > most) {
       most = seconds;
-      limit = name;
+      // A host that computes nothing itself waits there for devices.
+      const bool steps =
+          phase == Phase::compute || phase == Phase::averaging || phase == Phase::update;
+      limit = clock.devices_apart() && steps ? "GPUs" : name;
     }
     if (phase == Phase::evaluation && seconds == 0) continue;
     char text[64];
     std::snprintf(text, sizeof text, "%5.1f %%  (%.2f s)", 100 * seconds / std::max(total, 1e-9),
                   seconds);
-    rows.emplace_back(std::string("time in ") + name, text);
+    rows.emplace_back((clock.devices_apart() ? "host's time in " : "time in ") + std::string(name),
+                      text);
   }
   rows.emplace_back("limited by", limit);
   return cli::table(rows);

@@ -15,7 +15,9 @@ const char* name_of(Phase phase);
 
 class StepClock {
  public:
-  StepClock();
+  // devices_apart: devices of their own make the steps, and the host runs ahead of them, so that
+  // laps are the host's time alone.
+  explicit StepClock(bool devices_apart = false);
 
   // Adds the time since the last lap (or construction, or resume) to `phase`, and to a
   // timeline that is being recorded (core/trace.h).
@@ -39,6 +41,7 @@ class StepClock {
   Beat beat() const;
 
   std::chrono::steady_clock::time_point last_lap() const { return last_lap_; }
+  bool devices_apart() const { return devices_apart_; }
   double seconds() const;  // since construction
   std::int64_t steps() const { return steps_; }
   std::int64_t examples() const { return examples_; }
@@ -48,6 +51,7 @@ class StepClock {
 
  private:
   using Clock = std::chrono::steady_clock;
+  bool devices_apart_;
   Clock::time_point start_, last_lap_, last_display_;
   std::array<double, static_cast<std::size_t>(Phase::count)> phases_{};
   std::int64_t steps_ = 0, examples_ = 0, displayed_steps_ = 0, displayed_examples_ = 0;
@@ -56,7 +60,7 @@ class StepClock {
 };
 
 // The closing table of a run: steps, examples, time, rate and its spread, where the time went and
-// what limits the rate.
+// what limits the rate; with devices apart, the time is the host's.
 // `epochs`: passes over the training set so far, earlier runs included.
 std::string final_summary(const StepClock& clock, double epochs);
 

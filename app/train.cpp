@@ -106,7 +106,7 @@ int train(const cli::TrainOptions& options, const cli::Parsed& parsed, Ranks& ra
   SignalGuard signals;
   // Before the clock that it shows.
   TraceWindow trace(ranks.leads() ? options.trace_file : "", options.trace_steps);
-  StepClock clock;
+  StepClock clock(run.set().backend->devices().front().kind == DeviceKind::gpu);
   const Watchdog watchdog(clock, options.stall_seconds, cli::log_warning, cli::log_info,
                           ranks.alone() ? "the towers" : "a rank, for its gradients");
   const StepOutput output{run.options(), run.schedule(), run.towers(), run.files()};

@@ -5,6 +5,7 @@
 
 #include "app/setup.h"
 #include "app/start_table.h"
+#include "app/training_input.h"
 
 namespace towers::app {
 
@@ -22,6 +23,7 @@ TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& pa
   const std::uint64_t before =  // examples that earlier ranks take of a step
       static_cast<std::uint64_t>(options.batch_size) *
       static_cast<std::uint64_t>(options.num_gpus) * static_cast<std::uint64_t>(ranks.rank());
+  input_ = choose_input(options.input, *set_.backend, towers(), dataset_, start_.seed);
   pipeline_ = std::make_unique<data::Pipeline>(
       dataset_,
       data::PipelineOptions{.batch_size = options.batch_size,
@@ -30,7 +32,8 @@ TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& pa
                             .seed = start_.seed,
                             .first_position = start_.position + before,
                             .turn = options.num_gpus,
-                            .readers = ranks.count()},
+                            .readers = ranks.count(),
+                            .form = input_},
       [this](std::size_t bytes) { return set_.backend->allocate(bytes); });
 }
 
@@ -61,7 +64,7 @@ void TrainingRun::start() {
              .schedule = schedule_,
              .data = dataset_.description,
              .seed = start_.seed,
-             .input_threads = input_threads(options_),
+             .input = input_text(input_, dataset_, input_threads(options_)),
              .first_step = first_step(),
              .train_dir = files_->folder().path().string(),
              .ranks = ranks_.count()},

@@ -70,6 +70,7 @@ class TrainingRun {
   std::unique_ptr<RunFiles> files_;
   Start start_;
   data::Dataset dataset_;
+  InputForm input_ = InputForm::images;
   std::unique_ptr<data::Pipeline> pipeline_;
   std::unique_ptr<PeriodicEvaluation> evaluation_;  // with --eval_every only
 };

@@ -77,6 +77,9 @@ std::vector<Flag> data_flags() {
           common("input_threads", group, train_bit,
                  with_default_text(whole(&O::input_threads, 0, 1024), "1"),
                  "threads that prepare batches; 0: none, a batch is made when it is needed")),
+      only("input", group, train_bit | bench_bit,
+           choice(&SharedOptions::input, {"auto", "host", "device"}),
+           "who holds the training set: GPUs in their memory, where there is room, or the host"),
   };
 }
 

@@ -40,6 +40,7 @@ struct SharedOptions : CommonOptions {
   bool raw_weights = false;
   bool json = false;
   std::string output;
+  std::string input = "auto";  // auto, host, device
 };
 
 struct TrainOptions : SharedOptions {

@@ -21,15 +21,34 @@ class CommunicationThread;
 enum class Precision { fp32, bf16, fp16, fp64 };
 std::string to_string(Precision precision);
 
-// A batch of examples in host memory that the backend allocated (Backend::allocate).
-struct Batch {
-  const float* images = nullptr;         // [size, height, width, channels]
-  const std::int32_t* labels = nullptr;  // [size], 0 .. classes - 1
-  int size = 0;
+// What a batch of training examples is made of.
+enum class InputForm {
+  images,     // as the net takes them, distorted on the host
+  records,    // as the data set has them: the towers distort them
+  positions,  // the towers hold the data set as well
 };
 
-// Throws Error, which names the image, where a label is not in 0 .. classes - 1.
+// A batch of examples in host memory that the backend allocated (Backend::allocate).
+struct Batch {
+  const float* images = nullptr;         // [size, height, width, channels]; other forms: null
+  const std::int32_t* labels = nullptr;  // [size], 0 .. classes - 1; other forms: null
+  int size = 0;
+  // The other forms, of towers that were given a training set (Towers::make_input). Records:
+  // [size][record of the set]; null: those at the position in the towers' own set.
+  const std::uint8_t* records = nullptr;
+  std::uint64_t position = 0;  // of the first example in the training stream (core/order.h)
+};
+
+// Throws Error, which names the image, where a label is not in 0 .. classes - 1. Labels in records
+// are checked once, by make_input.
 void check_labels(const Batch& batch, int classes);
+
+// CIFAR-10's records, a label and the planes R, G and B of 32 x 32 bytes each, and the seed of the
+// stream that is made of them: its order (core/order.h) and distortions (core/distortion.h).
+struct TrainingRecords {
+  std::span<const std::uint8_t> records;
+  std::uint64_t seed = 0;
+};
 
 struct CompileOptions {
   int batch_size = 128;  // per tower
@@ -67,6 +86,13 @@ struct StepReport {
 class Towers {
  public:
   virtual ~Towers() = default;
+
+  // From now on batches may come in `form`, which is not images: the devices crop, flip, distort
+  // and standardize by themselves, the same examples as data/pipeline.h, values within 1e-5.
+  // positions: every device gets a copy of the set, which may go afterwards; false, and nothing is
+  // changed, where a device would have too little memory left for it. Only where
+  // Backend::makes_input(). Throws Error where the net takes other images, or a label is wrong.
+  virtual bool make_input(InputForm form, const TrainingRecords& set);
 
   // Forward and backward of every tower, batches[t] for tower t, each of the compiled size.
   // The batches may be reused once apply_gradients has returned.
@@ -112,6 +138,8 @@ class Backend {
   virtual const std::vector<Device>& devices() const = 0;
   // Zeroed memory for batches: aligned to 64 bytes on the CPU, pinned for GPUs.
   virtual std::shared_ptr<void> allocate(std::size_t bytes) = 0;
+  // Whether its towers can distort by themselves (Towers::make_input).
+  virtual bool makes_input() const { return false; }
   // Throws Error where the precision or the net is not supported, or memory is short.
   virtual std::unique_ptr<Towers> compile(const Net& net, const CompileOptions& options) = 0;
   virtual std::unique_ptr<Inference> compile_inference(const Net& net, int batch_size,

@@ -52,4 +52,15 @@ std::vector<std::uint32_t> epoch_permutation(std::uint64_t seed, std::uint64_t e
   return order;
 }
 
+EpochOrders::Order EpochOrders::get(std::uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [known, order] : recent_)
+    if (known == epoch) return order;
+  if (recent_.size() == kKept) recent_.pop_front();
+  return recent_
+      .emplace_back(epoch, std::make_shared<const std::vector<std::uint32_t>>(
+                               epoch_permutation(seed_, epoch, size_)))
+      .second;
+}
+
 }  // namespace towers

@@ -6,6 +6,7 @@
 #include <nccl.h>
 
 #include <string>
+#include <thread>
 #include <type_traits>
 
 #include "core/error.h"
@@ -31,6 +32,8 @@ struct Nccl {
                   "train on one GPU with --num_gpus=1");
     load(library, "ncclCommInitAll", comm_init_all);
     load(library, "ncclCommDestroy", comm_destroy);
+    load(library, "ncclCommAbort", comm_abort);
+    load(library, "ncclCommGetAsyncError", comm_get_async_error);
     load(library, "ncclAllReduce", all_reduce);
     load(library, "ncclAllGather", all_gather);
     load(library, "ncclGroupStart", group_start);
@@ -46,6 +49,8 @@ struct Nccl {
 
   decltype(&ncclCommInitAll) comm_init_all = nullptr;
   decltype(&ncclCommDestroy) comm_destroy = nullptr;
+  decltype(&ncclCommAbort) comm_abort = nullptr;
+  decltype(&ncclCommGetAsyncError) comm_get_async_error = nullptr;
   decltype(&ncclAllReduce) all_reduce = nullptr;
   decltype(&ncclAllGather) all_gather = nullptr;
   decltype(&ncclGroupStart) group_start = nullptr;
@@ -80,6 +85,21 @@ class NcclAllReduce final : public AllReduce<W> {
     for (const ncclComm_t communicator : communicators_) nccl_.comm_destroy(communicator);
   }
 
+  // A GPU or link that fails leaves the other ranks' kernels waiting for ever, and with them a host
+  // that synchronises; so the host looks for an error until the streams are done.
+  void wait_for(std::span<Stream* const> streams) override {
+    for (Stream* const stream : streams) {
+      while (!stream->done()) {
+        for (const ncclComm_t communicator : communicators_) {
+          ncclResult_t result = ncclSuccess;
+          nccl_.comm_get_async_error(communicator, &result);
+          if (result != ncclSuccess && result != ncclInProgress) fail(result);
+        }
+        std::this_thread::yield();
+      }
+    }
+  }
+
   void sum(std::span<const W* const> send, std::span<W* const> receive, std::size_t count,
            std::span<Stream* const> streams) override {
     for_each_rank([&](std::size_t r) {
@@ -102,12 +122,22 @@ class NcclAllReduce final : public AllReduce<W> {
   // One thread speaks for all ranks: without the group the first call would wait for the others.
   template <class Call>
   void for_each_rank(const Call& call) {
+    if (communicators_.empty()) throw Error("NCCL: an earlier exchange of gradients failed");
     nccl_.check(nccl_.group_start(), "a group could not be started");
     ncclResult_t result = ncclSuccess;
     for (std::size_t r = 0; r < communicators_.size() && result == ncclSuccess; ++r)
       result = call(r);
     const ncclResult_t end = nccl_.group_end();  // an open group would swallow all later calls
-    nccl_.check(result != ncclSuccess ? result : end, "gradients could not be exchanged");
+    if (result == ncclSuccess) result = end;
+    if (result != ncclSuccess) fail(result);
+  }
+
+  // Ends what the ranks have under way, so that streams and hosts go on, and says why.
+  [[noreturn]] void fail(ncclResult_t result) {
+    for (const ncclComm_t communicator : communicators_) nccl_.comm_abort(communicator);
+    communicators_.clear();
+    throw Error(std::string("NCCL: gradients could not be exchanged: ") +
+                nccl_.error_string(result) + "; NCCL_DEBUG=INFO tells more");
   }
 
   const Nccl& nccl_;

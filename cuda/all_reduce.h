@@ -18,6 +18,9 @@ class AllReduce {
   // receive[r][i] = sum over ranks of send[rank][i], enqueued on streams[r]; one entry per rank.
   virtual void sum(std::span<const W* const> send, std::span<W* const> receive, std::size_t count,
                    std::span<Stream* const> streams) = 0;
+  // The host waits until all that was enqueued on the streams, one of each rank, is done. Throws
+  // Error where a sum failed: none is left waiting for the others then.
+  virtual void wait_for(std::span<Stream* const> streams) = 0;
   // receive[r] = send[0], send[1], ... of all ranks, `count` values each, enqueued on streams[r].
   virtual void gather(std::span<const W* const> send, std::span<W* const> receive,
                       std::size_t count, std::span<Stream* const> streams) = 0;

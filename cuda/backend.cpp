@@ -41,6 +41,7 @@ class CudaBackend final : public Backend {
   std::string description() const override { return description_; }
   const std::vector<Device>& devices() const override { return devices_; }
   std::shared_ptr<void> allocate(std::size_t bytes) override { return allocate_pinned(bytes); }
+  bool makes_input() const override { return true; }
 
   std::unique_ptr<Towers> compile(const Net& net, const CompileOptions& options) override {
     check_net(net);

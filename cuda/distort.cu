@@ -42,9 +42,9 @@ __device__ float* image_of_block(float* images) {
 __global__ void __launch_bounds__(kDistortThreads)
     training_batch_kernel(TrainingSet set, std::uint64_t first_position, float* images,
                           std::int32_t* labels) {
-  const std::uint64_t position = first_position + blockIdx.x;
-  write_example(record_at(set.records, example_at(set, position)),
-                draw_distortion(set.seed, position), image_of_block(images), labels + blockIdx.x);
+  write_example(record_at(set.records, example_at(set, first_position, blockIdx.x)),
+                draw_distortion(set.seed, first_position + blockIdx.x), image_of_block(images),
+                labels + blockIdx.x);
 }
 
 __global__ void __launch_bounds__(kDistortThreads)

@@ -19,15 +19,17 @@ struct TrainingSet {
   const std::uint8_t* records = nullptr;  // [size][kRecordBytes]
   std::uint32_t size = 0;
   // [epochs][size]: epoch e's permutation (core/order.h) in row e % epochs. A batch needs those of
-  // all epochs that it reaches into.
+  // all epochs that it reaches into. Null: the records are the batch's alone, in its order.
   const std::uint32_t* orders = nullptr;
   std::uint32_t epochs = 0;
   std::uint64_t seed = 0;
 };
 
-// The example at a position of the endless stream.
-TOWERS_HD inline std::uint32_t example_at(const TrainingSet& set, std::uint64_t position) {
-  const std::uint64_t epoch = position / set.size;
+// Example i of the batch that begins at a position of the endless stream.
+TOWERS_HD inline std::uint32_t example_at(const TrainingSet& set, std::uint64_t first_position,
+                                          std::uint32_t i) {
+  if (set.orders == nullptr) return i;
+  const std::uint64_t position = first_position + i, epoch = position / set.size;
   return set.orders[epoch % set.epochs * set.size + position % set.size];
 }
 TOWERS_HD inline const std::uint8_t* record_at(const std::uint8_t* records, std::uint64_t example) {

@@ -110,7 +110,7 @@ void softmax_loss(Stream& stream, int batch, int classes, const Wide<T>* logits,
 
 // ---- The input, from records in device memory: images [batch][24][24][3], labels [batch].
 // Positions first_position ... of the endless stream, as data/pipeline.h gives them: equal in crop
-// and flip, the values within 1e-5.
+// and flip, the values within 1e-5. The same bits wherever the records come from.
 void training_batch(Stream& stream, const TrainingSet& set, std::uint64_t first_position, int batch,
                     float* images, std::int32_t* labels);
 // Records first ... of [..][kRecordBytes], central crop, standardized.

@@ -12,7 +12,7 @@ Rank<T>::Rank(const Net& net, const VariableLayout& layout, const std::vector<Pi
     : options_(options),
       image_size_(net.input.size()),
       compute_(options.device),
-      copies_(options.device),
+      input_(options.device),
       reduction_(options.device),
       reduced_(options.device),
       memory_(options.device),
@@ -82,13 +82,34 @@ void Rank<T>::capture() {
 }
 
 template <class T>
-void Rank<T>::copy_in(Slot& slot, const Batch& batch) {
-  copies_.wait(slot.consumed);
+void Rank<T>::make_input(InputForm form, const TrainingRecords& set,
+                         const std::shared_ptr<EpochOrders>& orders) {
+  if (form == InputForm::records)
+    for (Slot& slot : slots_)
+      slot.records = memory_.allocate<std::uint8_t>(
+          static_cast<std::size_t>(options_.plan.batch_size) * kRecordBytes);
+  maker_ =
+      std::make_unique<DeviceInput>(options_.device, form, set, options_.plan.batch_size, orders);
+}
+
+template <class T>
+void Rank<T>::bring_in(Slot& slot, const Batch& batch) {
+  input_.wait(slot.consumed);
   const std::size_t size = static_cast<std::size_t>(batch.size);
-  copy_to_device(copies_, slot.images.data(), batch.images, size * image_size_ * sizeof(float));
-  copy_to_device(copies_, slot.labels.data(), batch.labels, size * sizeof(std::int32_t));
-  slot.copied.record(copies_);
-  compute_.wait(slot.copied);
+  if (batch.images != nullptr) {
+    copy_to_device(input_, slot.images.data(), batch.images, size * image_size_ * sizeof(float));
+    copy_to_device(input_, slot.labels.data(), batch.labels, size * sizeof(std::int32_t));
+    slot.copied.record(input_);
+  } else {
+    if (batch.records != nullptr) {
+      copy_to_device(input_, slot.records.data(), batch.records, size * kRecordBytes);
+      slot.copied.record(input_);
+    }
+    maker_->make(input_, batch, batch.records != nullptr ? slot.records.data() : nullptr,
+                 slot.images.data(), slot.labels.data());
+  }
+  slot.ready.record(input_);
+  compute_.wait(slot.ready);
 }
 
 template <class T>
@@ -96,7 +117,7 @@ void Rank<T>::compute_gradients(std::size_t index, const Batch& batch, std::int6
   last_slot_ = next_slot_;
   next_slot_ = 1 - next_slot_;
   Slot& slot = slots_[last_slot_];
-  copy_in(slot, batch);
+  bring_in(slot, batch);
   for (std::size_t part = 0; part < slot.parts.size(); ++part) {
     slot.parts[part].launch(compute_);
     if (alone() && options_.ranks > 1) bucket_ready_[part]->record(compute_);
@@ -116,14 +137,15 @@ void Rank<T>::compute_gradients(std::size_t index, const Batch& batch, std::int6
 }
 
 template <class T>
-void Rank<T>::sum_in_order(const std::vector<std::size_t>& places) {
-  if (!ordered_) {  // once: the places are those of the run
-    std::vector<const Wide<T>*> towers;
-    for (const std::size_t place : places) towers.push_back(gathered.data() + place * own.size());
-    copy_to_device(reduction_, towers_in_order_, std::span<const Wide<T>* const>(towers));
-    reduction_.synchronize();
-    ordered_ = true;
-  }
+void Rank<T>::order_towers(const std::vector<std::size_t>& places) {
+  std::vector<const Wide<T>*> towers;
+  for (const std::size_t place : places) towers.push_back(gathered.data() + place * own.size());
+  copy_to_device(reduction_, towers_in_order_, std::span<const Wide<T>* const>(towers));
+  reduction_.synchronize();
+}
+
+template <class T>
+void Rank<T>::sum_in_order() {
   sum_towers(reduction_, pieces_.data(), static_cast<int>(pieces_.size()), towers_in_order_.data(),
              options_.all_towers, sum.data());
 }

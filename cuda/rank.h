@@ -10,6 +10,7 @@
 
 #include "core/backend.h"
 #include "core/variables.h"
+#include "cuda/input.h"
 #include "cuda/plan.h"
 #include "cuda/runtime.h"
 #include "cuda/update_math.h"
@@ -45,17 +46,27 @@ class Rank {
   float loss_scale();  // of the step enqueued last; waits for the compute stream
   const std::vector<Bucket>& buckets() const { return plan_->buckets(); }
 
-  // Enqueues one tower's copies and passes; `index` counts this rank's towers, in order.
+  // Batches of `form` may come from now on (Towers::make_input).
+  bool has_room_for(const TrainingRecords& set) const {
+    return DeviceInput::fits(options_.device, set, options_.plan.batch_size);
+  }
+  void make_input(InputForm form, const TrainingRecords& set,
+                  const std::shared_ptr<EpochOrders>& orders);
+  // Enqueues one tower's input and passes; `index` counts this rank's towers, in order.
   void compute_gradients(std::size_t index, const Batch& batch, std::int64_t step);
   // Lets the reduction stream wait for a bucket of this rank's sum, of the step enqueued last.
   void wait_for_bucket(std::size_t bucket);
+  // With kept_towers, once. places: of each tower, its index in `gathered`, which holds kept_towers
+  // of each rank.
+  void order_towers(const std::vector<std::size_t>& places);
   // Sums all towers' gradients in their order, on the reduction stream, once `gathered` is
-  // complete. places: of each tower, its index in `gathered`, which holds kept_towers of each rank.
-  void sum_in_order(const std::vector<std::size_t>& places);
+  // complete.
+  void sum_in_order();
   // Lets the compute stream wait for all that the reduction stream has been given.
   void finish_reduction();
   void apply_gradients(float learning_rate, float average_decay, std::int64_t step);
-  // The host waits until the batches of the step enqueued last have been read.
+  // The host waits until the batches of the step enqueued last have been read, where they came from
+  // its memory.
   void wait_for_copies();
 
   // These wait for the compute stream.
@@ -72,24 +83,27 @@ class Rank {
   std::span<Wide<T>> kept, gathered;
 
  private:
-  // Host batches arrive in two slots in turn, so that one is copied while the other is computed on.
+  // Batches arrive in two slots in turn, so that one is brought in while the other is computed on.
   struct Slot {
-    explicit Slot(int device) : copied(device), consumed(device) {}
+    explicit Slot(int device) : copied(device), ready(device), consumed(device) {}
     std::span<float> images;
     std::span<std::int32_t> labels;
-    Event copied, consumed;
+    std::span<std::uint8_t> records;  // of batches that come as records
+    Event copied;                     // the host's batch has been read
+    Event ready;                      // images and labels are whole
+    Event consumed;                   // the passes have read them
     std::vector<Graph> parts;
   };
 
   // One tower's gradients are the rank's, where they lie.
   bool alone() const { return options_.towers.size() == 1 && options_.kept_towers == 0; }
   void enqueue_part(const Slot& slot, std::size_t part);
-  void copy_in(Slot& slot, const Batch& batch);
+  void bring_in(Slot& slot, const Batch& batch);
   void capture();
 
   RankOptions options_;
   std::size_t image_size_;
-  Stream compute_, copies_, reduction_;
+  Stream compute_, input_, reduction_;
   Event reduced_;
   std::vector<std::unique_ptr<Event>> bucket_ready_;
   DeviceMemory memory_;
@@ -101,8 +115,8 @@ class Rank {
   std::span<std::uint64_t> trouble_;
   std::span<LossScale> loss_scale_;  // of float16, else empty
   std::span<const Wide<T>*> towers_in_order_;
-  bool ordered_ = false;
   std::unique_ptr<Plan<T>> plan_;
+  std::unique_ptr<DeviceInput> maker_;  // null: batches are images
   std::array<Slot, 2> slots_;
   std::size_t next_slot_ = 0, last_slot_ = 0;
 };

@@ -74,6 +74,12 @@ void Stream::wait(const Event& event) {
 void Stream::synchronize() {
   TOWERS_CUDA(cudaStreamSynchronize(stream_));
 }
+bool Stream::done() {
+  const cudaError_t status = cudaStreamQuery(stream_);
+  if (status == cudaErrorNotReady) return false;
+  check(status, "cudaStreamQuery");
+  return true;
+}
 
 Event::Event(int device) {
   const DeviceGuard guard(device);

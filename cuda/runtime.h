@@ -46,6 +46,7 @@ class Stream {
   cudaStream_t get() const { return stream_; }
   void wait(const Event& event);  // what is enqueued from now on starts after the event
   void synchronize();             // the host waits
+  bool done();                    // all that was enqueued; does not wait
 
  private:
   int device_;

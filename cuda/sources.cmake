@@ -12,6 +12,7 @@ set(cuda_sources
   devices.cpp
   free_memory.cpp
   inference.cpp
+  input.cpp
   layer_pairs.cpp
   layers.cpp
   matmul.cpp

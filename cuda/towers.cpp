@@ -6,12 +6,14 @@
 #include <stdexcept>
 
 #include "core/error.h"
+#include "cuda/range.h"
 
 namespace towers::cuda {
 
 template <class T>
 CudaTowers<T>::CudaTowers(const Net& net, const CompileOptions& options, bool allow_tf32)
-    : layout_(net),
+    : net_(net),
+      layout_(net),
       batch_size_(options.batch_size),
       classes_(net.classes),
       tower_count_(static_cast<int>(options.device_of_tower.size())) {
@@ -45,6 +47,7 @@ CudaTowers<T>::CudaTowers(const Net& net, const CompileOptions& options, bool al
     for (std::size_t r = 0; r < ranks_.size(); ++r)
       for (std::size_t i = 0; i < ranks_[r]->towers().size(); ++i)
         places_[static_cast<std::size_t>(ranks_[r]->towers()[i])] = r * most + i;
+    for (const auto& rank : ranks_) rank->order_towers(places_);
   }
 
   std::size_t decayed = 0;
@@ -56,12 +59,10 @@ CudaTowers<T>::CudaTowers(const Net& net, const CompileOptions& options, bool al
 // NCCL's communicator must not go while a sum is under way. Memory waits by itself.
 template <class T>
 CudaTowers<T>::~CudaTowers() {
-  for (const auto& rank : ranks_) {
-    try {
-      rank->reduction().synchronize();
-    } catch (const Error&) {
-      // A device that failed has been reported by the call that met it.
-    }
+  try {
+    if (all_reduce_) all_reduce_->wait_for(reduction_streams());
+  } catch (const Error&) {
+    // A device that failed has been reported by the call that met it.
   }
 }
 
@@ -84,16 +85,35 @@ void CudaTowers<T>::check(std::span<const Batch> batches) const {
   for (const Batch& batch : batches) {
     if (batch.size != batch_size_)
       throw std::invalid_argument("a batch differs from the compiled size");
+    const InputForm form = batch.images != nullptr    ? InputForm::images
+                           : batch.records != nullptr ? InputForm::records
+                                                      : InputForm::positions;
+    if (form != InputForm::images && form != form_)
+      throw std::invalid_argument("a batch comes in a form that make_input was not told");
     check_labels(batch, classes_);
   }
 }
 
 template <class T>
+bool CudaTowers<T>::make_input(InputForm form, const TrainingRecords& set) {
+  check_training_records(net_, set);
+  if (form == InputForm::positions)
+    for (const auto& rank : ranks_)
+      if (!rank->has_room_for(set)) return false;
+  const auto orders = std::make_shared<EpochOrders>(
+      set.seed, static_cast<std::uint32_t>(set.records.size() / kRecordBytes));
+  for (const auto& rank : ranks_) rank->make_input(form, set, orders);
+  form_ = form;
+  return true;
+}
+
+template <class T>
 void CudaTowers<T>::compute_gradients(std::span<const Batch> batches, bool keep_activations) {
   if (report_.non_finite) return;
+  const Range range("towers: compute_gradients");
   check(batches);
   keep_activations_ = keep_activations;
-  applied_ = false;
+  applied_ = reported_ = false;
   for (const auto& rank : ranks_) {
     const DeviceGuard guard(rank->compute().device());
     for (std::size_t i = 0; i < rank->towers().size(); ++i)
@@ -104,6 +124,7 @@ void CudaTowers<T>::compute_gradients(std::span<const Batch> batches, bool keep_
 template <class T>
 void CudaTowers<T>::average_gradients() {
   if (report_.non_finite || !all_reduce_) return;
+  const Range range("towers: average_gradients");
   if (places_.empty())
     sum_buckets();
   else
@@ -140,7 +161,7 @@ void CudaTowers<T>::sum_in_order() {
     receive.push_back(rank->gathered.data());
   }
   all_reduce_->gather(send, receive, first().kept.size(), reduction_streams());
-  for (const auto& rank : ranks_) rank->sum_in_order(places_);
+  for (const auto& rank : ranks_) rank->sum_in_order();
 }
 
 template <class T>
@@ -153,15 +174,19 @@ std::vector<Stream*> CudaTowers<T>::reduction_streams() const {
 template <class T>
 void CudaTowers<T>::apply_gradients(float learning_rate, float average_decay) {
   if (report_.non_finite) return;
+  const Range range("towers: apply_gradients");
   for (const auto& rank : ranks_) rank->apply_gradients(learning_rate, average_decay, steps_);
   ++steps_;
   applied_ = true;
+  reported_ = false;
   for (const auto& rank : ranks_) rank->wait_for_copies();
 }
 
 template <class T>
 const StepReport& CudaTowers<T>::report() {
-  if (report_.non_finite) return report_;
+  if (report_.non_finite || reported_) return report_;
+  const Range range("towers: report, waits for the GPUs");
+  if (all_reduce_) all_reduce_->wait_for(reduction_streams());
   std::vector<RankReport> reports;
   std::uint64_t trouble = kNoTrouble;
   for (const auto& rank : ranks_) {
@@ -169,6 +194,7 @@ const StepReport& CudaTowers<T>::report() {
     trouble = std::min(trouble, reports.back().trouble);
   }
   fill_losses(reports);
+  reported_ = true;
   if (!applied_) return report_;
   if (trouble != kNoTrouble) report_.non_finite = name(trouble);
   for (std::size_t t = 0; t < report_.towers.size() && !report_.non_finite; ++t)
@@ -269,6 +295,7 @@ void CudaTowers<T>::write_variables(std::span<const float> variables,
     std::copy_n(moving_averages.data() + v.offset, v.size, averages.data() + v.offset);
   }
   for (const auto& rank : ranks_) rank->write_variables(values, averages);
+  reported_ = false;  // before the update, losses are of the variables that are there
 }
 
 template <class T>

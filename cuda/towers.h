@@ -22,6 +22,7 @@ class CudaTowers final : public Towers {
   CudaTowers(const Net& net, const CompileOptions& options, bool allow_tf32);
   ~CudaTowers() override;
 
+  bool make_input(InputForm form, const TrainingRecords& set) override;
   void compute_gradients(std::span<const Batch> batches, bool keep_activations) override;
   void average_gradients() override;
   void apply_gradients(float learning_rate, float average_decay) override;
@@ -45,6 +46,7 @@ class CudaTowers final : public Towers {
   NonFinite name(std::uint64_t trouble) const;
   Rank<T>& first() { return *ranks_.front(); }
 
+  Net net_;
   VariableLayout layout_;
   int batch_size_, classes_, tower_count_;
   std::vector<Piece> pieces_;
@@ -53,7 +55,9 @@ class CudaTowers final : public Towers {
   std::vector<std::size_t> places_;  // of each tower, where sums run in the order of towers
   std::unique_ptr<AllReduce<Wide<T>>> all_reduce_;  // of two or more ranks
   std::map<std::string, std::vector<float>> kept_;  // activations that were asked for
+  InputForm form_ = InputForm::images;
   StepReport report_;
+  bool reported_ = false;   // report_ is of what was enqueued last
   std::int64_t steps_ = 0;  // enqueued in full
   bool applied_ = false;    // since compute_gradients
   bool keep_activations_ = false;

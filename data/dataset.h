@@ -26,8 +26,9 @@ struct Dataset {
   std::vector<std::uint8_t> records;  // size() records of kRecordBytes, in file order
 
   std::size_t size() const { return records.size() / kRecordBytes; }
-  int label(std::size_t i) const { return records[i * kRecordBytes]; }
-  const std::uint8_t* image(std::size_t i) const { return &records[i * kRecordBytes + 1]; }
+  const std::uint8_t* record(std::size_t i) const { return &records[i * kRecordBytes]; }
+  int label(std::size_t i) const { return *record(i); }
+  const std::uint8_t* image(std::size_t i) const { return record(i) + 1; }
 };
 
 // Reads and validates one split (length of each file, range of each label).

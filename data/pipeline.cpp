@@ -2,7 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <deque>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -23,34 +23,10 @@ namespace {
 
 constexpr std::size_t kValues = std::size_t{3} * kCropPixels;  // of one image
 
-// Permutations of the epochs being read: drawn by the first thread that needs one, shared by all.
-class EpochOrders {
- public:
-  using Order = std::shared_ptr<const std::vector<std::uint32_t>>;
-
-  EpochOrders(std::uint64_t seed, std::uint32_t size) : seed_(seed), size_(size) {}
-
-  Order get(std::uint64_t epoch) {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [known, order] : recent_)
-      if (known == epoch) return order;
-    if (recent_.size() == kKept) recent_.pop_front();
-    return recent_
-        .emplace_back(epoch, std::make_shared<const std::vector<std::uint32_t>>(
-                                 epoch_permutation(seed_, epoch, size_)))
-        .second;
-  }
-
- private:
-  // Batches in flight lie in two neighbouring epochs, in more only where they hold more than an
-  // epoch together; an order that has been dropped is drawn again.
-  static constexpr std::size_t kKept = 4;
-
-  const std::uint64_t seed_;
-  const std::uint32_t size_;
-  std::mutex mutex_;
-  std::deque<std::pair<std::uint64_t, Order>> recent_;
-};
+// Whole cache lines, so that each part of a slot starts on one.
+std::size_t in_lines(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
 
 }  // namespace
 
@@ -65,16 +41,8 @@ class Pipeline::Impl {
         options_(checked(dataset, options)),
         orders_(options.seed, static_cast<std::uint32_t>(dataset.size())),
         slots_(static_cast<std::size_t>(options.capacity)) {
-    const std::size_t batch = static_cast<std::size_t>(options.batch_size);
-    const std::size_t image_bytes = batch * kValues * sizeof(float);
-    const std::size_t label_bytes = (batch * sizeof(std::int32_t) + 63) / 64 * 64;
-    memory_ = allocate(slots_.size() * (image_bytes + label_bytes));
-    auto* next = static_cast<std::byte*>(memory_.get());
-    for (Slot& slot : slots_) {
-      slot.images = reinterpret_cast<float*>(next);
-      slot.labels = reinterpret_cast<std::int32_t*>(next + image_bytes);
-      next += image_bytes + label_bytes;
-    }
+    if (options.form == InputForm::positions) return;  // nothing to make ahead
+    lay_out_slots(allocate);
     start_threads();
   }
 
@@ -87,7 +55,9 @@ class Pipeline::Impl {
     if (k - released_ == slots_.size())
       throw std::logic_error("Pipeline::next: all batches are held; release one first");
     Slot& slot = slot_of(k);
-    if (options_.threads == 0) {
+    if (options_.form == InputForm::positions) {
+      slot.batch = {.size = options_.batch_size, .position = position_of(k)};
+    } else if (options_.threads == 0) {
       lock.unlock();
       fill(k, slot);
       lock.lock();
@@ -98,7 +68,7 @@ class Pipeline::Impl {
     }
     ++delivered_;
     waited_ += std::chrono::steady_clock::now() - start;
-    return {slot.images, slot.labels, options_.batch_size};
+    return slot.batch;
   }
 
   void release() {
@@ -116,8 +86,11 @@ class Pipeline::Impl {
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
   struct Slot {
+    // Of the form asked for.
     float* images = nullptr;
     std::int32_t* labels = nullptr;
+    std::uint8_t* records = nullptr;
+    Batch batch;
     std::uint64_t filled = 0;  // 1 + number of the batch in it
   };
 
@@ -129,6 +102,34 @@ class Pipeline::Impl {
     if (dataset.size() == 0 || dataset.size() > std::numeric_limits<std::uint32_t>::max())
       throw std::invalid_argument("Pipeline: the data set holds no example, or too many");
     return options;
+  }
+
+  void lay_out_slots(const Allocate& allocate) {
+    const std::size_t batch = static_cast<std::size_t>(options_.batch_size);
+    const bool records = options_.form == InputForm::records;
+    const std::size_t labels_at =
+        in_lines(records ? batch * kRecordBytes : batch * kValues * sizeof(float));
+    const std::size_t bytes = labels_at + (records ? 0 : in_lines(batch * sizeof(std::int32_t)));
+    memory_ = allocate(slots_.size() * bytes);
+    auto* next = static_cast<std::byte*>(memory_.get());
+    for (Slot& slot : slots_) {
+      if (records) {
+        slot.records = reinterpret_cast<std::uint8_t*>(next);
+      } else {
+        slot.images = reinterpret_cast<float*>(next);
+        slot.labels = reinterpret_cast<std::int32_t*>(next + labels_at);
+      }
+      slot.batch = {slot.images, slot.labels, options_.batch_size, slot.records, 0};
+      next += bytes;
+    }
+  }
+
+  // Of the batch's first example in the stream, which other readers take their turns of.
+  std::uint64_t position_of(std::uint64_t k) const {
+    const std::uint64_t turn = static_cast<std::uint64_t>(options_.turn);
+    const std::uint64_t others = turn * static_cast<std::uint64_t>(options_.readers - 1);
+    return options_.first_position +
+           (k + k / turn * others) * static_cast<std::uint64_t>(options_.batch_size);
   }
 
   Slot& slot_of(std::uint64_t k) { return slots_[static_cast<std::size_t>(k % slots_.size())]; }
@@ -190,17 +191,19 @@ class Pipeline::Impl {
     const TraceSpan span("make batch", static_cast<std::int64_t>(k));
     const std::uint64_t batch = static_cast<std::uint64_t>(options_.batch_size);
     const std::uint64_t size = dataset_.size();
-    const std::uint64_t turn = static_cast<std::uint64_t>(options_.turn);
-    const std::uint64_t others = turn * static_cast<std::uint64_t>(options_.readers - 1);
-    std::uint64_t position = options_.first_position + (k + k / turn * others) * batch;
+    std::uint64_t position = slot.batch.position = position_of(k);
     std::uint64_t epoch = position / size;
     EpochOrders::Order order = orders_.get(epoch);
     for (std::uint64_t i = 0; i < batch; ++i, ++position) {
       if (position / size != epoch) order = orders_.get(++epoch);
       const std::size_t example = (*order)[static_cast<std::size_t>(position % size)];
-      distort(dataset_.image(example), draw_distortion(options_.seed, position),
-              slot.images + i * kValues);
-      slot.labels[i] = dataset_.label(example);
+      if (slot.records != nullptr) {
+        std::memcpy(slot.records + i * kRecordBytes, dataset_.record(example), kRecordBytes);
+      } else {
+        distort(dataset_.image(example), draw_distortion(options_.seed, position),
+                slot.images + i * kValues);
+        slot.labels[i] = dataset_.label(example);
+      }
     }
   }
 

@@ -19,6 +19,8 @@ struct PipelineOptions {
   std::uint64_t first_position = 0;  // of the example stream (core/order.h)
   // Several readers share the stream: each takes `turn` batches, then it is the others' turn.
   int turn = 1, readers = 1;
+  // positions: a batch is a place in the stream, and nothing is made ahead.
+  InputForm form = InputForm::images;
 };
 
 // Allocates `bytes` of zeroed memory for batches, aligned to 64 bytes (Backend::allocate).

@@ -36,7 +36,8 @@ std::string names_of(const Json& row) {
 
 const std::string kColumns =
     "what,layer,batch_size,num_gpus,precision,allow_tf32,convolution,threads,input_threads,dataset,"
-    "backend,device,devices,cuda_visible_devices,version,examples_per_sec,median,lowest,highest,"
+    "input,backend,device,devices,cuda_visible_devices,version,examples_per_sec,median,lowest,"
+    "highest,"
     "uncertainty,"
     "jitter,repeats,steps,ms_per_step,forward_ms,backward_ms,gflops,executed_gflops,"
     "share_of_floor,mbytes_per_step,gbytes_per_sec,peak_gflops,peak_gbytes_per_sec,input_share";

@@ -25,6 +25,7 @@ class CheckedBackend final : public Backend {
   std::string description() const override { return backend_->description(); }
   const std::vector<Device>& devices() const override { return backend_->devices(); }
   std::shared_ptr<void> allocate(std::size_t bytes) override { return backend_->allocate(bytes); }
+  bool makes_input() const override { return backend_->makes_input(); }
   std::unique_ptr<Towers> compile(const Net& net, const CompileOptions& options) override {
     return backend_->compile(net, options);
   }

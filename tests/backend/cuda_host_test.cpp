@@ -5,10 +5,13 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
+#include <stdexcept>
 
 #include "core/error.h"
 #include "core/models/cifar10.h"
+#include "core/order.h"
 #include "cuda/backend.h"
+#include "cuda/distort_math.h"
 #include "tests/backend/problem.h"
 #include "tests/cuda_host/control.h"
 #include "tests/reference/compare.h"
@@ -160,6 +163,75 @@ TEST_CASE("what was written to towers and inference may be overwritten at once")
     }
     for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
   }
+}
+
+// Steps of four towers on records of three epochs, in the form given, spoilt as soon as that is
+// allowed.
+std::vector<float> run_input(const cuda_host::Settings& settings, InputForm form) {
+  constexpr std::uint64_t kSize = 5, kSeed = 3;
+  cuda_host::start(settings);
+  const Problem problem = draw_problem(small_net({24, 24, 3}, {}), 1);
+  std::vector<float> variables;
+  {
+    const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+    const std::unique_ptr<Towers> towers = compile({}, *backend, problem, 1, kTowers);
+    std::vector<std::uint8_t> records(kSize * cuda::kRecordBytes);
+    for (std::size_t i = 0; i < records.size(); ++i)
+      records[i] = static_cast<std::uint8_t>(i % cuda::kRecordBytes == 0 ? i % 3 : i * i >> 3);
+    std::vector<std::uint8_t> gone = records;
+    CHECK(towers->make_input(form, {gone, kSeed}));
+    std::ranges::fill(gone, std::uint8_t{0});
+
+    EpochOrders orders(kSeed, kSize);
+    const auto memory = backend->allocate(kTowers * cuda::kRecordBytes);
+    auto* host = static_cast<std::uint8_t*>(memory.get());
+    for (std::uint64_t position = 0; position < 3 * kTowers;) {
+      std::vector<Batch> batches;
+      for (std::size_t t = 0; t < kTowers; ++t, ++position) {
+        std::uint8_t* record = host + t * cuda::kRecordBytes;
+        const std::uint64_t example = (*orders.get(position / kSize))[position % kSize];
+        std::copy_n(&records[example * cuda::kRecordBytes], cuda::kRecordBytes, record);
+        batches.push_back({.size = 1,
+                           .records = form == InputForm::records ? record : nullptr,
+                           .position = position});
+      }
+      run_step(*towers, batches);
+      std::fill_n(host, kTowers * cuda::kRecordBytes, std::uint8_t{255});
+    }
+    variables = variables_of(*towers, problem);
+  }
+  for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+  return variables;
+}
+
+TEST_CASE("many orders of events give one result where the GPUs make the input") {
+  for (const int devices : {1, 2}) {
+    const std::vector<float> first = run_input({.devices = devices}, InputForm::records);
+    for (std::uint64_t seed = 1; seed < schedules() / 2; ++seed) {
+      CAPTURE(devices, seed);
+      const bool records =
+          run_input({.devices = devices, .seed = seed}, InputForm::records) == first;
+      const bool held =
+          run_input({.devices = devices, .seed = seed}, InputForm::positions) == first;
+      REQUIRE(records);
+      REQUIRE(held);
+    }
+  }
+}
+
+TEST_CASE("a training set that leaves too little of a GPU's memory is not held") {
+  cuda_host::start({.devices = 2, .memory = std::size_t{200} << 20});
+  {
+    const Problem problem = draw_problem(small_net({24, 24, 3}, {}), 1);
+    const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+    const std::unique_ptr<Towers> towers = compile({}, *backend, problem, 1, 2);
+    const std::vector<std::uint8_t> records(2 * cuda::kRecordBytes);
+    CHECK_FALSE(towers->make_input(InputForm::positions, {records, 1}));
+    const Batch held[2] = {{.size = 1, .position = 0}, {.size = 1, .position = 1}};
+    CHECK_THROWS_AS(towers->compute_gradients(held, false), std::invalid_argument);
+    CHECK(towers->make_input(InputForm::records, {records, 1}));
+  }
+  for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
 }
 
 TEST_CASE("towers may go while their step is under way") {

@@ -45,6 +45,7 @@ TEST_CASE("every flag of train has the promised default") {
         "--resume=false\n"
         "--init_from=\n" +
             data_defaults +
+            "--input=auto\n"
             "--learning_rate=0.1\n"
             "--learning_rate_decay=0.1\n"
             "--epochs_per_decay=350\n"
@@ -130,6 +131,7 @@ TEST_CASE("every flag of bench has the promised default") {
         "--download=true\n"
         "--data_url=https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz\n"
         "--data_sha256=\n"
+        "--input=auto\n"
         "--device=auto\n"
         "--allow_soft_placement=true\n"
         "--log_device_placement=false\n"

@@ -153,6 +153,7 @@ TEST_CASE("what is written for a command is read back to the same, for every fla
       {"data_sha256", std::string(64, 'a')},
       {"batch_size", "7"},
       {"input_threads", "0"},
+      {"input", "host"},
       {"learning_rate", "0.30000000000000004"},
       {"learning_rate_decay", "1e-300"},
       {"epochs_per_decay", "1e+22"},

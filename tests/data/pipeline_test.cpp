@@ -94,6 +94,38 @@ TEST_CASE("The pipeline delivers the stream in order, with any number of threads
     }
 }
 
+TEST_CASE("Records and positions are of the examples that images are made of") {
+  const Dataset dataset = noise_dataset(70);
+  for (const int threads : {0, 1, 3}) {
+    PipelineOptions options{
+        .batch_size = 16, .capacity = 2, .threads = threads, .seed = 9, .first_position = 60};
+    const std::vector<Example> expected = read(dataset, options, 10);
+    options.form = InputForm::records;
+    Pipeline records(dataset, options, allocate);
+    options.form = InputForm::positions;
+    Pipeline positions(dataset, options, [](std::size_t) -> std::shared_ptr<void> {
+      throw std::logic_error("positions need no memory");
+    });
+    std::vector<Example> examples;
+    for (std::uint64_t k = 0; k < 10; ++k) {
+      const Batch batch = records.next(), place = positions.next();
+      CHECK(batch.images == nullptr);
+      CHECK(batch.position == 60 + 16 * k);
+      CHECK(place.position == batch.position);
+      CHECK((place.size == 16 && place.images == nullptr && place.records == nullptr));
+      for (std::uint64_t i = 0; i < 16; ++i) {
+        const std::uint8_t* record = batch.records + i * kRecordBytes;
+        Example example{std::vector<float>(kValues), record[0]};
+        distort(record + 1, draw_distortion(9, batch.position + i), example.image.data());
+        examples.push_back(std::move(example));
+      }
+      records.release();
+      positions.release();
+    }
+    CHECK(examples == expected);
+  }
+}
+
 TEST_CASE("A batch may hold several epochs") {
   const Dataset dataset = noise_dataset(5);
   for (const int threads : {0, 1, 8}) {
