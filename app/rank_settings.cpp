@@ -17,8 +17,9 @@ namespace {
 // What each rank may have its own of. Folders: those of the data may lie elsewhere on each machine,
 // and the others are rank 0's alone.
 const std::set<std::string> kOwn = {
-    "compute_threads", "cpu_devices", "data_dir",  "input_threads", "log_device_placement",
-    "log_level",       "metrics_log", "train_dir", "quiet",         "stall_seconds"};
+    "compute_threads", "cpu_devices", "data_dir",     "input_threads", "log_device_placement",
+    "log_level",       "progress",    "trace_file",   "trace_steps",   "metrics_log",
+    "train_dir",       "quiet",       "stall_seconds"};
 
 std::map<std::string, std::string> flags_of(const std::string& flagfile) {
   std::map<std::string, std::string> flags;

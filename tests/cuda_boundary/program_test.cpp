@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/app/quick_run.h"
+#include "tests/cluster/mpirun.h"
 #include "tests/cuda_boundary/modules.h"
 
 using namespace towers::test;
@@ -155,4 +156,21 @@ TEST_CASE("more towers than GPUs without soft placement is TensorFlow's error") 
                "/job:localhost/replica:0/task:0/device:GPU:1 ]. Make sure the device "
                "specification refers to a valid device."));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "run"));
+}
+
+TEST_CASE("several processes do not train on GPUs yet, which they say once") {
+  if (const std::string why = why_no_mpi(); !why.empty()) return skip(why);
+  const TemporaryFolder folder;
+  ProcessOptions options = under_mpirun();
+  const ProcessOptions machine = fake_machine("2");
+  options.environment.insert(options.environment.end(), machine.environment.begin(),
+                             machine.environment.end());
+  const ProcessResult run =
+      run_towers(mpirun_args(2, {"--device=gpu", "--dataset=synthetic",
+                                 "--train_dir=" + (folder.path() / "run").string()}),
+                 options);
+  INFO(run.err);
+  CHECK(run.exit_code == 1);
+  CHECK(count(run.err, "towers: error: several processes (mpirun, srun) train on CPUs only") == 1);
+  CHECK(contains(run.err, "give --device=cpu"));
 }

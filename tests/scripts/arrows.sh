@@ -24,7 +24,7 @@ wrong_arrows() {
               'cli "app/a.h"' 'data "cli/a.h"' 'data "cpu/a.h"' 'cpu "data/a.h"' 'cpu "app/a.h"' 'app "tests/a.h"' \
               'app "cuda/backend.h"' 'cpu "cuda/loader.h"' 'data "cuda/loader.h"' 'cuda "cpu/a.h"' 'cuda "data/a.h"' \
               'app <cuda_runtime.h>' 'cpu <cublasLt.h>' 'data <nccl.h>' \
-              'cluster "data/a.h"' 'cluster "cli/a.h"' 'data "cluster/a.h"' 'cpu "cluster/a.h"' 'cluster "cuda/loader.h"'; do
+              'app <mpi.h>' 'cluster <mpi.h>' 'cluster "data/a.h"' 'cluster "cli/a.h"' 'data "cluster/a.h"' 'cpu "cluster/a.h"' 'cluster "cuda/loader.h"'; do
     rm -rf tree
     tree
     include $line
