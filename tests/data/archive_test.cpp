@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "archive_builder.h"
@@ -50,6 +51,21 @@ TEST_CASE("Files larger than every buffer come out whole") {
   Extraction extraction;
   extraction.run(set.spec, set.archive);
   require_all_in(extraction.out, set);
+}
+
+TEST_CASE("The bytes written are told on the way, up to all of them") {
+  const SmallSet set(1'000'003);
+  TemporaryFolder folder;
+  write_file(folder.path() / "archive", set.archive);
+  std::vector<std::uint64_t> told;
+  data::stage_members(set.spec, folder.path() / "archive", folder.path() / "out",
+                      [&](std::uint64_t bytes) { told.push_back(bytes); });
+  std::uint64_t total = 0;
+  for (const data::ArchiveMember& member : set.spec.members)
+    total += set.content(member.name).size();
+  REQUIRE(told.size() > set.spec.members.size());
+  CHECK(told.back() == total);
+  CHECK(std::is_sorted(told.begin(), told.end()));
 }
 
 TEST_CASE("An archive without compression is read too") {
