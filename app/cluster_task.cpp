@@ -62,11 +62,19 @@ cluster::ClientOptions client_options(const cli::ClusterOptions& options, const 
           .worker = task.task.index,
           .patience = patience_of(options),
           .security = security_of(options),
-          .rules = {.synchronous = options.issync == 1, .replicas_to_aggregate = replicas},
+          .rules = {.synchronous = options.issync == 1,
+                    .replicas_to_aggregate = replicas,
+                    .schedule = {},
+                    .moving_averages = false},
           .variables = {},
           .model_size = 0,
+          .placement = options.ps_placement == "bytes" ? cluster::PlacementRule::bytes
+                                                       : cluster::PlacementRule::round_robin,
+          .bfloat16_gradients = options.push_precision == "bf16",
           .settings = {{"--issync", std::to_string(options.issync)},
-                       {"--replicas_to_aggregate", std::to_string(replicas)}}};
+                       {"--replicas_to_aggregate", std::to_string(replicas)},
+                       {"--ps_placement", options.ps_placement},
+                       {"--push_precision", options.push_precision}}};
 }
 
 cluster::Hooks cluster_hooks() {

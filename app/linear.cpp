@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <random>
 
@@ -42,7 +43,7 @@ std::uint64_t chosen_seed(const cli::LinearOptions& options) {
 // From the checkpoint or the beginning; an initial line is saved at once, so that there always is
 // one to go back to.
 cluster::Restore restore_from(LineCheckpoints& checkpoints, std::uint64_t seed) {
-  return [&checkpoints, seed](std::span<float> values) {
+  return [&checkpoints, seed](std::span<float> values, std::span<float>) {
     SavedLine start;
     start.line = initial_line(seed);
     if (const auto saved = checkpoints.latest()) {
@@ -52,7 +53,7 @@ cluster::Restore restore_from(LineCheckpoints& checkpoints, std::uint64_t seed) 
       checkpoints.save(0, start.line, {});
     }
     std::copy(start.line.begin(), start.line.end(), values.begin());
-    return start.step;
+    return cluster::Start{.step = start.step, .seed = seed, .position = 0};
   };
 }
 
@@ -72,7 +73,7 @@ void train_line(const cli::LinearOptions& options, cluster::VariableStore& varia
     const LineGradient example = line_gradient(line, line_example(seed, worker, index));
     check(std::isfinite(example.loss), *step);
     loss = example.loss;
-    step = variables.push(example.gradient, static_cast<float>(options.learning_rate), line);
+    step = variables.push(example.gradient, line);
     if (!step) break;
     // Before it may be saved.
     check(std::all_of(line.begin(), line.end(), [](float v) { return std::isfinite(v); }), *step);
@@ -86,8 +87,17 @@ void train_line(const cli::LinearOptions& options, cluster::VariableStore& varia
   checkpoints->finish();
 }
 
+// One learning rate for all steps.
+Schedule line_schedule(const cli::LinearOptions& options) {
+  return {.learning_rate = static_cast<float>(options.learning_rate),
+          .learning_rate_decay = 1,
+          .decay_steps = std::numeric_limits<std::int64_t>::max(),
+          .moving_average_decay = 0};
+}
+
 cluster::ClientOptions line_client(const cli::LinearOptions& options, const ClusterTask& task) {
   cluster::ClientOptions client = client_options(options, task);
+  client.rules.schedule = line_schedule(options);
   for (const char* name : kLineVariables)
     client.variables.push_back({name, client.model_size++, 1});
   client.settings["model"] = "linear";
@@ -117,7 +127,8 @@ int run_linear(const cli::LinearOptions& options) {
     variables =
         std::make_unique<cluster::Client>(line_client(options, task), cluster_hooks(), restore);
   else
-    variables = std::make_unique<cluster::LocalStore>(kLineVariables.size(), restore);
+    variables = std::make_unique<cluster::LocalStore>(
+        kLineVariables.size(), cluster::UpdateRules{.schedule = line_schedule(options)}, restore);
   train_line(options, *variables, task.task.index, seed, checkpoints.get());
   return exit_code_of(SignalGuard::received());
 }

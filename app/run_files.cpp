@@ -26,15 +26,18 @@ data::RunFolder::Mode mode_of(const cli::TrainOptions& o) {
 // use, and nothing that says how this run began.
 std::string stored_flags(std::string flagfile, const cli::TrainOptions& options,
                          std::uint64_t seed) {
-  const auto absolute = [](const std::string& path) {
-    return std::filesystem::absolute(path).string();
+  const auto absolute = [](const std::string& path) {  // of a file that may be none
+    return path.empty() ? path : std::filesystem::absolute(path).string();
   };
   for (const auto& [name, value] :
        {std::pair{"train_dir", absolute(options.train_dir)},
         std::pair{"data_dir", absolute(options.data_dir)},
-        std::pair{"metrics_log",
-                  options.metrics_log.empty() ? std::string() : absolute(options.metrics_log)},
-        std::pair{"trace_file", std::string()}, std::pair{"seed", std::to_string(seed)},
+        std::pair{"metrics_log", absolute(options.metrics_log)},
+        std::pair{"trace_file", std::string()},
+        std::pair{"cluster_token_file", absolute(options.cluster_token_file)},
+        std::pair{"tls_cert", absolute(options.tls_cert)},
+        std::pair{"tls_key", absolute(options.tls_key)},
+        std::pair{"tls_ca", absolute(options.tls_ca)}, std::pair{"seed", std::to_string(seed)},
         std::pair{"overwrite", std::string("false")}, std::pair{"resume", std::string("false")},
         std::pair{"init_from", std::string()}})
     flagfile = cli::with_flag(flagfile, name, value);
@@ -208,10 +211,11 @@ void RunFiles::begin(const std::string& graph) {
 }
 
 void RunFiles::go_back() {
+  if (!saver_) return restore();  // nothing was begun
   say_error(save_errors_.line_for(finish_saving()));
   options_.resume = true;  // what lies there now is this run's
   restore();
-  saved_step_ = -1;
+  saved_step_ = first_step_ - 1;
   try_events([&] {
     events_->add_session_start(first_step_);
     if (metrics_) metrics_->begin(first_step_);

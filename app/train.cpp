@@ -12,6 +12,7 @@
 #include "app/trace_window.h"
 #include "app/training_run.h"
 #include "app/watchdog.h"
+#include "app/worker_run.h"
 #include "cli/console.h"
 #include "cli/work_progress.h"
 
@@ -119,6 +120,11 @@ int train(const cli::TrainOptions& options, const cli::Parsed& parsed, Ranks& ra
 }  // namespace
 
 int run_train(const cli::TrainOptions& given, const cli::Parsed& parsed) {
+  if (is_distributed(given)) {
+    const ClusterTask task = cluster_task(given);
+    return task.task.job == cluster::Job::ps ? run_parameter_server(given, task)
+                                             : run_worker(given, parsed, task);
+  }
   Ranks ranks;
   return ranks.run([&] {
     cli::TrainOptions options = given;

@@ -31,7 +31,7 @@ std::vector<Flag> linear_flags() {
 std::vector<Flag> cluster_flags() {
   using O = ClusterOptions;
   const auto group = Group::cluster;
-  const unsigned commands = linear_bit;
+  const unsigned commands = train_bit | linear_bit;
   const RealRange patience{.lowest = 0, .highest = 86400, .lowest_allowed = false};
   return {
       only("ps_hosts", group, commands,
@@ -49,6 +49,10 @@ std::vector<Flag> cluster_flags() {
       only("replicas_to_aggregate", group, commands,
            with_default_text(whole(&O::replicas_to_aggregate, 1, 65536), "all workers"),
            "gradients per synchronous update; fewer leave backup workers"),
+      only("ps_placement", group, commands, choice(&O::ps_placement, {"round_robin", "bytes"}),
+           "deal variables out in turn, or each to the server that has least"),
+      only("push_precision", group, commands, choice(&O::push_precision, {"fp32", "bf16"}),
+           "of gradients on their way; variables come back as fp32"),
       only("worker_timeout", group, commands, real(&O::worker_timeout, patience),
            "seconds of silence after which a worker is lost"),
       only("cluster_timeout", group, commands, real(&O::cluster_timeout, patience),

@@ -31,8 +31,25 @@ struct CommonOptions {
   std::vector<std::string> arguments;  // the words of a command that takes some: files, checkpoints
 };
 
+// Several processes: parameter servers and workers.
+struct ClusterOptions : CommonOptions {
+  std::string ps_hosts, worker_hosts;  // host:port,host:port
+  std::string job_name;                // ps, worker
+  int task_index = 0;
+  int issync = 0;                            // 1: synchronous
+  std::optional<int> replicas_to_aggregate;  // unset: all workers
+  std::string ps_placement = "round_robin";  // round_robin, bytes
+  std::string push_precision = "fp32";       // fp32, bf16
+  double worker_timeout = 10;                // seconds
+  double cluster_timeout = 300;
+  bool ps_keep_serving = false;
+  bool stop_on_lost_worker = false;
+  std::string cluster_token_file;         // empty: none
+  std::string tls_cert, tls_key, tls_ca;  // all or none
+};
+
 // Flags of several commands, but not of all: a flag is bound to one field.
-struct SharedOptions : CommonOptions {
+struct SharedOptions : ClusterOptions {
   std::string train_dir = "/tmp/cifar10_train";
   std::string checkpoint_dir = "/tmp/cifar10_train";
   std::string eval_data = "test";  // test, train_eval
@@ -80,21 +97,6 @@ struct EvalOptions : SharedOptions {
 struct DevicesOptions : SharedOptions {};
 
 struct DownloadOptions : CommonOptions {};
-
-// Several processes: parameter servers and workers.
-struct ClusterOptions : CommonOptions {
-  std::string ps_hosts, worker_hosts;  // host:port,host:port
-  std::string job_name;                // ps, worker
-  int task_index = 0;
-  int issync = 0;                            // 1: synchronous
-  std::optional<int> replicas_to_aggregate;  // unset: all workers
-  double worker_timeout = 10;                // seconds
-  double cluster_timeout = 300;
-  bool ps_keep_serving = false;
-  bool stop_on_lost_worker = false;
-  std::string cluster_token_file;         // empty: none
-  std::string tls_cert, tls_key, tls_ca;  // all or none
-};
 
 struct LinearOptions : ClusterOptions {
   double learning_rate = 0.00003;

@@ -67,7 +67,24 @@ std::string short_cause(const grpc::Status& status) {
   const std::string& text = status.error_message();
   if (text.empty()) return "the connection has ended";
   const std::size_t colon = text.rfind(": ");
-  return colon == std::string::npos ? text : text.substr(colon + 2);
+  const std::string cause = colon == std::string::npos ? text : text.substr(colon + 2);
+  // Not final: what forwards a port closes too, as long as nobody is behind it.
+  if (cause == "Socket closed")
+    return "closes the connection; its log says why where it wants other TLS files";
+  return cause;
+}
+
+std::string final_refusal(const std::string& cause) {
+  const auto holds = [&](const char* part) { return cause.find(part) != std::string::npos; };
+  if (holds("certificate verify failed"))
+    return "shows a certificate that --tls_ca does not accept: of another authority, or out of "
+           "date; give all tasks certificates of one authority";
+  if (holds("is not in peer certificate"))
+    return "shows a certificate of another host (" + cause +
+           "); give it one for its address in --ps_hosts";
+  if (holds("wrong version number"))
+    return "speaks without TLS; give it --tls_cert, --tls_key and --tls_ca too";
+  return "";
 }
 
 }  // namespace towers::cluster

@@ -29,4 +29,8 @@ inline constexpr const char* kTokenHeader = "x-towers-token";
 // "Connection refused" of gRPC's long sentence.
 std::string short_cause(const grpc::Status& status);
 
+// What is wrong with a server whose TLS handshake ended for `cause`, where another try would end
+// the same: "speaks without TLS; ..."; else empty.
+std::string final_refusal(const std::string& cause);
+
 }  // namespace towers::cluster

@@ -42,7 +42,7 @@ class Client::Impl {
         hooks_(hooks),
         restore_(std::move(restore)),
         name_(worker_name(options.cluster, options.worker)),
-        shards_(place_round_robin(options.variables, options.cluster.servers())),
+        shards_(place(options.variables, options.cluster.servers(), options.placement)),
         waiting_(name_) {
     take_over_grpc_log({});
     options_.settings["--ps_hosts"] = joined(options.cluster.ps_hosts);
@@ -53,7 +53,7 @@ class Client::Impl {
       Server& server = servers_.emplace_back();
       server.name = ps_name(options.cluster, s);
       server.shard = &shards_[static_cast<std::size_t>(s)];
-      server.values.resize(server.shard->size);
+      server.values.resize(parts() * server.shard->size);
       server.link = std::make_unique<Link>(options.cluster.ps_hosts[static_cast<std::size_t>(s)],
                                            options.patience, options.security);
     }
@@ -64,21 +64,25 @@ class Client::Impl {
   ~Impl() {
     ending_ = true;
     beats_.join();
-    for (Server& server : servers_) server.link->goodbye(presence_);
+    // One that was never let in must not count as one that has left: the right one may still come.
+    for (Server& server : servers_)
+      if (server.joined || !refused_) server.link->goodbye(presence_);
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  std::optional<std::int64_t> pull(std::span<float> values) {
+  // averages: empty where they are not wanted.
+  std::optional<std::int64_t> pull(std::span<float> values, std::span<float> averages) {
     bool was_ready = ready_;
     while (!stopped()) {
       if (!ready_ && !get_ready(values)) continue;
       request_.Clear();
       request_.set_kind(Request::PULL);
       request_.set_session(session_);
+      request_.set_averages(!averages.empty());
       bool sent = true;
       for (Server& server : servers_) sent = sent && server.link->write(request_);
-      if (sent && receive_values(values, false)) {
+      if (sent && receive_values(values, averages, false)) {
         const std::int64_t step = servers_.front().step;
         if (!was_ready) hooks_.info(name_ + " takes part from step " + std::to_string(step));
         return step;
@@ -89,9 +93,8 @@ class Client::Impl {
     return {};
   }
 
-  std::optional<std::int64_t> push(std::span<const float> gradient, float learning_rate,
-                                   std::span<float> values) {
-    if (!ready_) return pull(values);
+  std::optional<std::int64_t> push(std::span<const float> gradient, std::span<float> values) {
+    if (!ready_) return pull(values, {});
     // A worker that restarted in the middle of an update may be ahead on some servers. There it
     // waits until the others are as far, since those wait for its gradient.
     std::int64_t oldest = servers_.front().step;
@@ -99,13 +102,15 @@ class Client::Impl {
     bool sent = true;
     for (Server& server : servers_) {
       server.asked = !options_.rules.synchronous || server.step == oldest;
-      if (sent && server.asked) sent = send_gradient(server, gradient, learning_rate);
+      if (sent && server.asked) sent = send_gradient(server, gradient);
     }
-    if (sent && receive_values(values, true)) return servers_.front().step;
+    if (sent && receive_values(values, {}, true)) return servers_.front().step;
     start_anew();
-    return pull(values);
+    return pull(values, {});
   }
 
+  const Start& start() const { return start_; }
+  std::uint64_t session() const { return session_; }
   std::int64_t dropped() const { return dropped_; }
 
  private:
@@ -113,13 +118,17 @@ class Client::Impl {
     std::string name;
     const Shard* shard = nullptr;
     std::unique_ptr<Link> link;
-    std::vector<float> values;  // of the shard, on their way
-    std::int64_t step = 0;      // of the variables that came last
-    bool asked = true;          // an answer is to come
-    std::uint64_t session = 0;  // by its answer to HELLO
+    std::vector<float> values;          // of the shard, on their way; behind them the averages
+    std::vector<std::uint16_t> halves;  // a gradient as bfloat16
+    std::int64_t step = 0;              // of the variables that came last
+    bool asked = true;                  // an answer is to come
+    bool joined = false;                // at any time
+    std::uint64_t session = 0;          // by its answer to HELLO
+    Start start;                        // of that session
   };
 
   bool stopped() const { return hooks_.stop(); }
+  std::size_t parts() const { return options_.rules.moving_averages ? 2 : 1; }
 
   // Answers may still be under way, or never come: a server may wait for a gradient that nobody
   // pushes any more. So the streams are closed.
@@ -128,26 +137,33 @@ class Client::Impl {
     for (Server& server : servers_) server.link->close();
   }
 
-  bool send_gradient(Server& server, std::span<const float> gradient, float learning_rate) {
-    server.shard->gather(gradient, server.values);
+  bool send_gradient(Server& server, std::span<const float> gradient) {
+    const std::span<float> values = std::span(server.values).first(server.shard->size);
+    server.shard->gather(gradient, values);
     request_.Clear();
     request_.set_kind(Request::PUSH);
     request_.set_session(session_);
     request_.set_step(server.step);
-    request_.set_learning_rate(learning_rate);
-    return send_chunks(server.values, request_,
-                       [&](const Request& chunk) { return server.link->write(chunk); });
+    request_.set_bfloat16(options_.bfloat16_gradients);
+    const auto send = [&](const Request& chunk) { return server.link->write(chunk); };
+    if (!options_.bfloat16_gradients)
+      return send_chunks(std::span<const float>(values), request_, send);
+    server.halves.resize(values.size());
+    std::transform(values.begin(), values.end(), server.halves.begin(), to_bfloat16);
+    return send_chunks(std::span<const std::uint16_t>(server.halves), request_, send);
   }
 
   // The answers of all servers that were asked. False: something is amiss, so all begins anew.
-  bool receive_values(std::span<float> values, bool asked_alone) {
+  bool receive_values(std::span<float> values, std::span<float> averages, bool asked_alone) {
     for (Server& server : servers_)
-      if ((!asked_alone || server.asked) && !receive_shard(server, values)) return false;
+      if ((!asked_alone || server.asked) && !receive_shard(server, values, averages)) return false;
     waiting_.look(now(), {});
     return true;
   }
 
-  bool receive_shard(Server& server, std::span<float> values) {
+  bool receive_shard(Server& server, std::span<float> values, std::span<float> averages) {
+    const std::size_t size = server.shard->size;
+    const std::span<float> all = std::span(server.values).first(averages.empty() ? size : 2 * size);
     for (;;) {
       if (!server.link->read(reply_)) return false;
       check_refused();
@@ -157,12 +173,13 @@ class Client::Impl {
         continue;
       }
       if (reply_.kind() != Reply::VALUES || reply_.session() != session_ ||
-          !take_chunk(reply_, server.values))
+          !take_chunk(reply_, all))
         return false;
       server.step = reply_.step();
       if (&server == &servers_.front()) dropped_ = reply_.dropped();
       if (!reply_.last()) continue;
-      server.shard->scatter(server.values, values);
+      server.shard->scatter(all.first(size), values);
+      if (!averages.empty()) server.shard->scatter(all.subspan(size), averages);
       return true;
     }
   }
@@ -174,8 +191,9 @@ class Client::Impl {
     });
   }
 
-  void check_refused() const {
-    if (reply_.kind() == Reply::REFUSED) throw Error(reply_.message());
+  void check_refused() {
+    refused_ = reply_.kind() == Reply::REFUSED;
+    if (refused_) throw Error(reply_.message());
   }
 
   void say_notice() {
@@ -215,6 +233,7 @@ class Client::Impl {
     say(waiting_.look(now(), missing));
     if (missing.empty()) {
       session_ = servers_.front().session;
+      start_ = servers_.front().start;
       return ready_ = true;
     }
     // The other process of our number either dies within worker_timeout or is there to stay.
@@ -226,8 +245,11 @@ class Client::Impl {
   }
 
   static const std::string& cause_of(const Server& server) {
-    if (server.link->unauthorized()) throw Error(server.link->cause());
-    return server.link->cause();
+    const std::string& cause = server.link->cause();
+    if (server.link->unauthorized()) throw Error(cause);
+    if (const std::string why = final_refusal(cause); !why.empty())
+      throw Error(server.name + " " + why);
+    return cause;
   }
 
   // Why the server is not with us; empty: it is.
@@ -251,7 +273,9 @@ class Client::Impl {
       busy_ = true;
       return reply_.message();
     }
+    server.joined = true;
     server.session = reply_.session();
+    server.start = {reply_.start().step(), reply_.start().seed(), reply_.start().position()};
     chief_came_ = reply_.chief_came();
     beat_seconds_ = std::min(beat_seconds_.load(), std::max(0.05, reply_.beat_seconds()));
     return "";
@@ -259,18 +283,29 @@ class Client::Impl {
 
   // The chief's variables to all servers, under a new session. False: one was lost over it.
   bool initialize(std::span<float> values) {
-    const std::int64_t step = restore_(values);
+    averages_.resize(options_.rules.moving_averages ? options_.model_size : 0);
+    const Start start = restore_(values, averages_);
+    const UpdateRules& rules = options_.rules;
     const std::uint64_t session = random_number();
     for (Server& server : servers_) {
-      server.shard->gather(values, server.values);
+      const std::span<float> all = server.values;
+      server.shard->gather(values, all.first(server.shard->size));
+      if (rules.moving_averages) server.shard->gather(averages_, all.subspan(server.shard->size));
       request_.Clear();
       request_.set_kind(Request::INITIALIZE);
       request_.set_session(session);
-      request_.set_step(step);
-      request_.set_synchronous(options_.rules.synchronous);
-      request_.set_replicas_to_aggregate(
-          static_cast<std::uint32_t>(options_.rules.replicas_to_aggregate));
-      if (!send_chunks(server.values, request_,
+      request_.mutable_start()->set_step(start.step);
+      request_.mutable_start()->set_seed(start.seed);
+      request_.mutable_start()->set_position(start.position);
+      wire::Rules& sent = *request_.mutable_rules();
+      sent.set_synchronous(rules.synchronous);
+      sent.set_replicas_to_aggregate(static_cast<std::uint32_t>(rules.replicas_to_aggregate));
+      sent.set_learning_rate(rules.schedule.learning_rate);
+      sent.set_learning_rate_decay(rules.schedule.learning_rate_decay);
+      sent.set_decay_steps(rules.schedule.decay_steps);
+      sent.set_moving_average_decay(rules.schedule.moving_average_decay);
+      sent.set_moving_averages(rules.moving_averages);
+      if (!send_chunks(std::span<const float>(all), request_,
                        [&](const Request& chunk) { return server.link->write(chunk); }) ||
           !server.link->read(reply_))
         return false;
@@ -306,8 +341,11 @@ class Client::Impl {
   bool restored_ = false;  // by this process
   bool ready_ = false;     // all servers have session_
   bool chief_came_ = false;
+  bool refused_ = false;
   bool busy_ = false;  // in the last round a server had another process in our place
   std::uint64_t session_ = 0;
+  Start start_;
+  std::vector<float> averages_;  // the chief's, on their way to the servers
   std::int64_t dropped_ = 0;
   Request request_;
   Reply reply_;
@@ -321,11 +359,19 @@ Client::Client(const ClientOptions& options, const Hooks& hooks, Restore restore
 Client::~Client() = default;
 
 std::optional<std::int64_t> Client::pull(std::span<float> values) {
-  return impl_->pull(values);
+  return impl_->pull(values, {});
 }
-std::optional<std::int64_t> Client::push(std::span<const float> gradient, float learning_rate,
-                                         std::span<float> values) {
-  return impl_->push(gradient, learning_rate, values);
+std::optional<std::int64_t> Client::push(std::span<const float> gradient, std::span<float> values) {
+  return impl_->push(gradient, values);
+}
+std::optional<std::int64_t> Client::pull(std::span<float> values, std::span<float> averages) {
+  return impl_->pull(values, averages);
+}
+const Start& Client::start() const {
+  return impl_->start();
+}
+std::uint64_t Client::session() const {
+  return impl_->session();
 }
 std::int64_t Client::dropped() const {
   return impl_->dropped();

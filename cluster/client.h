@@ -27,6 +27,8 @@ struct ClientOptions {
   UpdateRules rules;
   std::vector<ModelVariable> variables;  // in order of creation
   std::size_t model_size = 0;            // values of the flat buffer that they are parts of
+  PlacementRule placement = PlacementRule::round_robin;
+  bool bfloat16_gradients = false;  // on their way to the servers, rounded to nearest even
   // What all tasks must agree on, beside the addresses, by name: "--learning_rate".
   std::map<std::string, std::string> settings;
 };
@@ -43,10 +45,13 @@ class Client : public VariableStore {
   Client& operator=(const Client&) = delete;
 
   // Where a server was lost, a pushed gradient is too, and what comes are the chief's new
-  // variables.
+  // variables, of another session.
   std::optional<std::int64_t> pull(std::span<float> values) override;
-  std::optional<std::int64_t> push(std::span<const float> gradient, float learning_rate,
+  std::optional<std::int64_t> push(std::span<const float> gradient,
                                    std::span<float> values) override;
+  std::optional<std::int64_t> pull(std::span<float> values, std::span<float> averages) override;
+  const Start& start() const override;
+  std::uint64_t session() const override;
 
   // Gradients that came too late, by the server of global_step.
   std::int64_t dropped() const;

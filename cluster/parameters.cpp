@@ -8,13 +8,16 @@ namespace towers::cluster {
 Parameters::Parameters(int workers)
     : expected_(workers), gradients_(static_cast<std::size_t>(workers)) {}
 
-void Parameters::initialize(std::uint64_t session, std::int64_t step, std::span<const float> values,
+void Parameters::initialize(std::uint64_t session, const Start& start, std::span<const float> state,
                             const UpdateRules& rules) {
-  values_.assign(values.begin(), values.end());
-  mean_.resize(values.size());
+  const std::size_t size = rules.moving_averages ? state.size() / 2 : state.size();
+  values_.assign(state.begin(), state.begin() + static_cast<std::ptrdiff_t>(size));
+  averages_.assign(state.begin() + static_cast<std::ptrdiff_t>(size), state.end());
+  mean_.resize(size);
   for (Gradient& gradient : gradients_) gradient.pending = false;
   session_ = session;
-  step_ = step;
+  step_ = start.step;
+  start_ = start;
   dropped_ = 0;
   rules_ = rules;
 }
@@ -26,21 +29,19 @@ std::span<float> Parameters::begin_gradient(int worker) {
   return gradient.values;
 }
 
-PushOutcome Parameters::push(int worker, std::uint64_t session, std::int64_t step,
-                             float learning_rate) {
+PushOutcome Parameters::push(int worker, std::uint64_t session, std::int64_t step) {
   Gradient& gradient = gradient_of(worker);
   // The size differs when a session began between begin_gradient and here.
   if (session != session_ || session == 0 || gradient.values.size() != values_.size())
     return PushOutcome::other_session;
   if (!rules_.synchronous) {
-    apply(gradient.values, learning_rate);
+    apply(gradient.values);
     return PushOutcome::applied;
   }
   if (step != step_) {
     ++dropped_;
     return PushOutcome::stale;
   }
-  gradient.learning_rate = learning_rate;
   gradient.pending = true;
   update_when_complete();
   return gradient.pending ? PushOutcome::pending : PushOutcome::applied;
@@ -59,22 +60,29 @@ void Parameters::update_when_complete() {
   const auto pending = std::count_if(gradients_.begin(), gradients_.end(),
                                      [](const Gradient& gradient) { return gradient.pending; });
   if (pending == 0 || pending < std::min(rules_.replicas_to_aggregate, expected_)) return;
-  std::fill(mean_.begin(), mean_.end(), 0.0f);
-  float learning_rate = 0;  // the workers' are equal: it follows from the step
+  bool first = true;
   for (Gradient& gradient : gradients_) {
     if (!gradient.pending) continue;
     gradient.pending = false;
-    learning_rate = gradient.learning_rate;
-    for (std::size_t i = 0; i < mean_.size(); ++i) mean_[i] += gradient.values[i];
+    if (first)
+      std::copy(gradient.values.begin(), gradient.values.end(), mean_.begin());
+    else
+      for (std::size_t i = 0; i < mean_.size(); ++i) mean_[i] += gradient.values[i];
+    first = false;
   }
-  const float scale = 1.0f / static_cast<float>(pending);
-  for (float& value : mean_) value *= scale;
-  apply(mean_, learning_rate);
+  const float count = static_cast<float>(pending);
+  for (float& value : mean_) value /= count;
+  apply(mean_);
 }
 
-void Parameters::apply(std::span<const float> gradient, float learning_rate) {
-  for (std::size_t i = 0; i < values_.size(); ++i) values_[i] -= learning_rate * gradient[i];
+void Parameters::apply(std::span<const float> gradient) {
+  const float rate = learning_rate(rules_.schedule, step_);
   ++step_;
+  for (std::size_t i = 0; i < values_.size(); ++i) values_[i] -= rate * gradient[i];
+  if (!rules_.moving_averages) return;
+  const float rest = 1.0f - moving_average_decay(rules_.schedule, step_);
+  for (std::size_t i = 0; i < values_.size(); ++i)
+    averages_[i] -= rest * (averages_[i] - values_[i]);
 }
 
 }  // namespace towers::cluster

@@ -30,8 +30,13 @@ struct Shard {
   void scatter(std::span<const float> shard, std::span<float> model) const;
 };
 
-// Round robin in order of creation, as TensorFlow's replica_device_setter: global_step comes first
-// and goes to server 0, so the first trainable variable goes to server 1 where there is one.
-std::vector<Shard> place_round_robin(const std::vector<ModelVariable>& variables, int servers);
+// How variables are dealt out, in order of creation; global_step (4 bytes, on server 0) comes
+// first. round_robin: as TensorFlow's replica_device_setter, so the first trainable variable goes
+// to server 1 where there is one. bytes: each to the server that has least so far, as TensorFlow's
+// GreedyLoadBalancingStrategy by byte_size_load_fn.
+enum class PlacementRule { round_robin, bytes };
+
+std::vector<Shard> place(const std::vector<ModelVariable>& variables, int servers,
+                         PlacementRule rule);
 
 }  // namespace towers::cluster

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "cluster/tls_files.h"
 #include "core/error.h"
 
 namespace towers::cluster {
@@ -47,6 +48,7 @@ Security read_security(const SecurityFiles& files) {
     security.certificate = read_file("tls_cert", files.certificate);
     security.key = read_file("tls_key", files.key);
     security.authority = read_file("tls_ca", files.authority);
+    check_tls_files(files, security);
   }
   return security;
 }

@@ -20,8 +20,9 @@ struct SecurityFiles {
   std::string token, certificate, key, authority;
 };
 
-// Throws Error: a file that cannot be read, that is empty, or a token that is not one line of
-// printable characters. UsageError: some of the TLS files without the others.
+// Throws Error: a file that cannot be read, that is empty, a token that is not one line of
+// printable characters, TLS files that do not fit together. UsageError: some of those without the
+// others.
 Security read_security(const SecurityFiles& files);
 
 // Takes as long for any two texts of equal length, so that time tells nothing about a secret.

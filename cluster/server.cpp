@@ -71,10 +71,13 @@ std::unique_ptr<grpc::Server> listen(const ServerOptions& options, Service& serv
   // A machine that is gone is noticed by the silence of its worker; this frees the stream.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30000);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (!server || port == 0)
-    throw_cannot_listen(options, options.security.has_tls()
-                                     ? "the files of --tls_cert, --tls_key and --tls_ca do not fit"
-                                     : "it is in use");
+  if (!server || port == 0) {
+    if (options.security.has_tls())
+      throw Error(ps_name(options.cluster, options.index) +
+                  " cannot listen: gRPC does not take the files of --tls_cert, --tls_key and "
+                  "--tls_ca, or the address is in use");
+    throw_cannot_listen(options, "it is in use");
+  }
   return server;
 }
 
@@ -106,7 +109,11 @@ bool is_over(Host& host, Waiting& waiting) {
 
 void serve(const ServerOptions& options, const Hooks& hooks) {
   take_over_grpc_log(
-      [hooks, name = ps_name(options.cluster, options.index)](const std::string& why) {
+      [hooks, name = ps_name(options.cluster, options.index),
+       next = std::chrono::steady_clock::time_point()](const std::string& why) mutable {
+        const auto now = std::chrono::steady_clock::now();
+        if (now < next) return;  // a stranger must not fill the log
+        next = now + std::chrono::seconds(10);
         hooks.warning(name + ": refused a peer: " + why);
       });
   Host host(options, hooks);

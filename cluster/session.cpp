@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
+#include <span>
 
 #include "cluster/wire.h"
 
@@ -21,6 +23,24 @@ constexpr int kGlancesPerNotice = 5;
 
 // Of a chief's variables: far beyond any training, and updates can be counted on from there.
 constexpr std::int64_t kLargestStep = std::int64_t{1} << 62;
+
+std::optional<UpdateRules> rules_of(const wire::Rules& rules, int workers) {
+  if (rules.decay_steps() < 1) return {};
+  const auto replicas =
+      std::clamp(rules.replicas_to_aggregate(), 1U, static_cast<std::uint32_t>(workers));
+  return UpdateRules{.synchronous = rules.synchronous(),
+                     .replicas_to_aggregate = static_cast<int>(replicas),
+                     .schedule = {.learning_rate = rules.learning_rate(),
+                                  .learning_rate_decay = rules.learning_rate_decay(),
+                                  .decay_steps = rules.decay_steps(),
+                                  .moving_average_decay = rules.moving_average_decay()},
+                     .moving_averages = rules.moving_averages()};
+}
+
+std::optional<Start> start_of(const wire::Start& start) {
+  if (start.step() < 0 || start.step() > kLargestStep) return {};
+  return Start{start.step(), start.seed(), start.position()};
+}
 
 }  // namespace
 
@@ -64,6 +84,10 @@ bool Session::send_state() {
     const std::lock_guard lock(host_.mutex);
     reply_.set_session(host_.parameters.session());
     reply_.set_step(host_.parameters.step());
+    const Start& start = host_.parameters.start();
+    reply_.mutable_start()->set_step(start.step);
+    reply_.mutable_start()->set_seed(start.seed);
+    reply_.mutable_start()->set_position(start.position);
     reply_.set_chief_came(!host_.agreed.empty());
     reply_.set_beat_seconds(host_.options.patience.worker_timeout / 4);
   }
@@ -146,19 +170,21 @@ std::string Session::join(int worker, std::uint64_t process, const Settings& set
   return "";
 }
 
-bool Session::is_next_chunk(std::uint64_t shard_size) {
+bool Session::is_next_chunk(std::uint64_t size, std::size_t bytes_per_value) {
   const std::uint64_t bytes = request_.values().size();
   if (request_.offset() == 0) received_ = 0;
-  if (bytes % sizeof(float) != 0 || request_.offset() != received_ || received_ > shard_size ||
-      bytes / sizeof(float) > shard_size - received_)
+  if (bytes % bytes_per_value != 0 || request_.offset() != received_ || received_ > size ||
+      bytes / bytes_per_value > size - received_)
     return false;
-  received_ += bytes / sizeof(float);
-  return !request_.last() || received_ == shard_size;
+  received_ += bytes / bytes_per_value;
+  return !request_.last() || received_ == size;
 }
 
 bool Session::initialize() {
-  if (worker_ != 0 || request_.session() == 0 || request_.step() < 0 ||
-      request_.step() > kLargestStep || !is_next_chunk(size_))
+  const auto rules = rules_of(request_.rules(), host_.options.cluster.workers());
+  const auto start = start_of(request_.start());
+  if (worker_ != 0 || request_.session() == 0 || !rules || !start ||
+      !is_next_chunk(rules->moving_averages ? 2 * size_ : size_, sizeof(float)))
     return refuse("malformed variables");
   // Memory grows with what has come, whatever size the chief has told.
   incoming_.resize(received_);
@@ -166,10 +192,7 @@ bool Session::initialize() {
   if (!request_.last()) return true;
   {
     const std::lock_guard lock(host_.mutex);
-    const int replicas = std::clamp(static_cast<int>(request_.replicas_to_aggregate()), 1,
-                                    host_.options.cluster.workers());
-    host_.parameters.initialize(request_.session(), request_.step(), incoming_,
-                                {request_.synchronous(), replicas});
+    host_.parameters.initialize(request_.session(), *start, incoming_, *rules);
     host_.members_changed();
   }
   return send_state();
@@ -180,6 +203,16 @@ bool Session::pull() {
   return answer_values(lock);
 }
 
+bool Session::take_gradient_chunk() {
+  const std::size_t bytes = request_.bfloat16() ? sizeof(std::uint16_t) : sizeof(float);
+  if (!is_next_chunk(host_.parameters.values().size(), bytes)) return false;
+  const std::span<float> gradient = request_.offset() == 0
+                                        ? host_.parameters.begin_gradient(worker_)
+                                        : host_.parameters.gradient(worker_);
+  return request_.bfloat16() ? take_bfloat16_chunk(request_, gradient)
+                             : take_chunk(request_, gradient);
+}
+
 bool Session::push() {
   std::unique_lock lock(host_.mutex);
   if (request_.session() != host_.parameters.session() || request_.session() == 0) {
@@ -187,15 +220,12 @@ bool Session::push() {
     lock.unlock();
     return !last || reply(Reply::OTHER_SESSION);
   }
-  if (!is_next_chunk(host_.parameters.values().size()) ||
-      !take_chunk(request_, request_.offset() == 0 ? host_.parameters.begin_gradient(worker_)
-                                                   : host_.parameters.gradient(worker_))) {
+  if (!take_gradient_chunk()) {
     lock.unlock();
     return refuse("malformed gradient");
   }
   if (!request_.last()) return true;
-  const PushOutcome outcome =
-      host_.parameters.push(worker_, request_.session(), request_.step(), request_.learning_rate());
+  const PushOutcome outcome = host_.parameters.push(worker_, request_.session(), request_.step());
   if (outcome == PushOutcome::pending) {
     if (!wait_for_update(lock)) return false;
   } else if (outcome == PushOutcome::applied && host_.parameters.rules().synchronous) {
@@ -241,8 +271,10 @@ bool Session::answer_values(std::unique_lock<std::mutex>& lock) {
   reply_.set_step(parameters.step());
   reply_.set_dropped(parameters.dropped());
   outgoing_.assign(parameters.values().begin(), parameters.values().end());
+  if (request_.averages())
+    outgoing_.insert(outgoing_.end(), parameters.averages().begin(), parameters.averages().end());
   lock.unlock();
-  return send_chunks(outgoing_, reply_,
+  return send_chunks(std::span<const float>(outgoing_), reply_,
                      [this](const Reply& chunk) { return stream_.Write(chunk); });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // One worker's stream at a server.
 
+#include <grpcpp/grpcpp.h>
 #include <grpcpp/support/sync_stream.h>
 
 #include <cstdint>
@@ -41,10 +42,11 @@ class Session {
   // Why not now; empty: joined.
   std::string join(int worker, std::uint64_t process, const Settings& settings);
 
-  // Whether the chunk lies behind those before it, and the last one ends the shard.
-  bool is_next_chunk(std::uint64_t shard_size);
+  // Whether the chunk lies behind those before it, and the last one ends all `size` values.
+  bool is_next_chunk(std::uint64_t size, std::size_t bytes_per_value);
   bool initialize();
   bool pull();
+  bool take_gradient_chunk();
   bool push();
   // False: the worker is gone, or the server ends.
   bool wait_for_update(std::unique_lock<std::mutex>& lock);

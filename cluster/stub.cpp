@@ -24,7 +24,16 @@ Client::~Client() = default;
 std::optional<std::int64_t> Client::pull(std::span<float>) {
   throw_not_built();
 }
-std::optional<std::int64_t> Client::push(std::span<const float>, float, std::span<float>) {
+std::optional<std::int64_t> Client::push(std::span<const float>, std::span<float>) {
+  throw_not_built();
+}
+std::optional<std::int64_t> Client::pull(std::span<float>, std::span<float>) {
+  throw_not_built();
+}
+const Start& Client::start() const {
+  throw_not_built();
+}
+std::uint64_t Client::session() const {
   throw_not_built();
 }
 std::int64_t Client::dropped() const {

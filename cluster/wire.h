@@ -9,23 +9,26 @@
 #include <span>
 #include <string>
 
+#include "cluster/bfloat16.h"
+
 namespace towers::cluster {
 
 static_assert(std::endian::native == std::endian::little, "values travel as they lie in memory");
 
-inline constexpr std::uint32_t kProtocolVersion = 1;
-inline constexpr std::size_t kChunkValues = std::size_t{1} << 18;  // 1 MiB
+inline constexpr std::uint32_t kProtocolVersion = 2;
+inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 inline constexpr int kLargestMessage = (1 << 20) + (1 << 16);
 inline constexpr std::uint64_t kLargestShard = std::uint64_t{1} << 30;  // values: 4 GiB
 
-// Sends `values` in chunks: fills offset, values and last of `message` and calls send(message),
-// until all are sent (an empty shard is one empty chunk) or send returns false.
-template <class Message, class Send>
-bool send_chunks(std::span<const float> values, Message& message, const Send& send) {
+// Sends `values` (float, or bfloat16 as std::uint16_t) in chunks: fills offset, values and last of
+// `message` and calls send(message), until all are sent (an empty shard is one empty chunk) or send
+// returns false.
+template <class Value, class Message, class Send>
+bool send_chunks(std::span<const Value> values, Message& message, const Send& send) {
   for (std::size_t offset = 0;;) {
-    const std::size_t count = std::min(kChunkValues, values.size() - offset);
+    const std::size_t count = std::min(kChunkBytes / sizeof(Value), values.size() - offset);
     message.set_offset(offset);
-    message.set_values(values.data() + offset, count * sizeof(float));
+    message.set_values(values.data() + offset, count * sizeof(Value));
     offset += count;
     message.set_last(offset == values.size());
     if (!send(message)) return false;
@@ -42,6 +45,23 @@ bool take_chunk(const Message& message, std::span<float> values) {
       count > values.size() - message.offset())
     return false;
   if (count > 0) std::memcpy(values.data() + message.offset(), bytes.data(), bytes.size());
+  return true;
+}
+
+// The same of a chunk of bfloat16.
+template <class Message>
+bool take_bfloat16_chunk(const Message& message, std::span<float> values) {
+  const std::string& bytes = message.values();
+  const std::size_t count = bytes.size() / sizeof(std::uint16_t);
+  if (bytes.size() % sizeof(std::uint16_t) != 0 || message.offset() > values.size() ||
+      count > values.size() - message.offset())
+    return false;
+  float* to = values.data() + message.offset();
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint16_t half = 0;
+    std::memcpy(&half, bytes.data() + i * sizeof half, sizeof half);
+    to[i] = from_bfloat16(half);
+  }
   return true;
 }
 

@@ -13,6 +13,22 @@ using namespace towers::test;
 namespace {
 
 // The flags of all commands, in the order of the table, between those of train.
+const std::string cluster_defaults =
+    "--ps_hosts=\n"
+    "--worker_hosts=\n"
+    "--job_name=\n"
+    "--task_index=0\n"
+    "--issync=0\n"
+    "--ps_placement=round_robin\n"
+    "--push_precision=fp32\n"
+    "--worker_timeout=10\n"
+    "--cluster_timeout=300\n"
+    "--ps_keep_serving=false\n"
+    "--stop_on_lost_worker=false\n"
+    "--cluster_token_file=\n"
+    "--tls_cert=\n"
+    "--tls_key=\n"
+    "--tls_ca=\n";
 const std::string data_defaults =
     "--data_dir=/tmp/cifar10_data\n"
     "--dataset=cifar10\n"
@@ -44,7 +60,7 @@ TEST_CASE("every flag of train has the promised default") {
         "--overwrite=false\n"
         "--resume=false\n"
         "--init_from=\n" +
-            data_defaults +
+            cluster_defaults + data_defaults +
             "--input=auto\n"
             "--learning_rate=0.1\n"
             "--learning_rate_decay=0.1\n"
@@ -89,21 +105,8 @@ TEST_CASE("every flag of the other commands has the promised default") {
         "--save_model_secs=60\n"
         "--reload=false\n"
         "--learning_rate=3e-05\n"
-        "--steps_to_validate=1000\n"
-        "--ps_hosts=\n"
-        "--worker_hosts=\n"
-        "--job_name=\n"
-        "--task_index=0\n"
-        "--issync=0\n"
-        "--worker_timeout=10\n"
-        "--cluster_timeout=300\n"
-        "--ps_keep_serving=false\n"
-        "--stop_on_lost_worker=false\n"
-        "--cluster_token_file=\n"
-        "--tls_cert=\n"
-        "--tls_key=\n"
-        "--tls_ca=\n" +
-            data_defaults + device_defaults + general_defaults);
+        "--steps_to_validate=1000\n" +
+            cluster_defaults + data_defaults + device_defaults + general_defaults);
   CHECK(parsed({"export"}).flagfile ==
         "--checkpoint=/tmp/cifar10_train\n"
         "--format=auto\n"

@@ -11,17 +11,23 @@ namespace {
 
 constexpr std::uint64_t kSession = 7;
 
+// A learning rate of a half at all steps.
+UpdateRules with_half(UpdateRules rules) {
+  rules.schedule.learning_rate = 0.5f;
+  return rules;
+}
+
 Parameters initialized(int workers, const UpdateRules& rules, std::vector<float> values = {1, 2},
                        std::int64_t step = 0) {
   Parameters parameters(workers);
-  parameters.initialize(kSession, step, values, rules);
+  parameters.initialize(kSession, {.step = step}, values, with_half(rules));
   return parameters;
 }
 
 PushOutcome push(Parameters& parameters, int worker, std::int64_t step,
                  const std::vector<float>& gradient, std::uint64_t session = kSession) {
   std::copy(gradient.begin(), gradient.end(), parameters.begin_gradient(worker).begin());
-  return parameters.push(worker, session, step, 0.5f);
+  return parameters.push(worker, session, step);
 }
 
 std::vector<float> values_of(const Parameters& parameters) {
@@ -110,10 +116,10 @@ TEST_CASE("a new session drops what belongs to an earlier one") {
   CHECK(push(parameters, 0, 0, {}, 0) == PushOutcome::other_session);
   const std::vector<float> values{1, 2};
   const UpdateRules rules{.synchronous = true, .replicas_to_aggregate = 2};
-  parameters.initialize(kSession, 10, values, rules);
+  parameters.initialize(kSession, {.step = 10}, values, rules);
   CHECK(push(parameters, 0, 10, {9, 9}) == PushOutcome::pending);
   CHECK(push(parameters, 1, 9, {9, 9}) == PushOutcome::stale);
-  parameters.initialize(kSession + 1, 3, values, rules);
+  parameters.initialize(kSession + 1, {.step = 3}, values, rules);
   CHECK(parameters.step() == 3);
   CHECK(parameters.dropped() == 0);
   CHECK_FALSE(parameters.is_pending(0));
@@ -126,7 +132,27 @@ TEST_CASE("a gradient that began in a session of another size is not used") {
   Parameters parameters = initialized(1, {});
   parameters.begin_gradient(0);
   const std::vector<float> more{1, 2, 3};
-  parameters.initialize(kSession, 0, more, {});
-  CHECK(parameters.push(0, kSession, 0, 1) == PushOutcome::other_session);
+  parameters.initialize(kSession, {}, more, {});
+  CHECK(parameters.push(0, kSession, 0) == PushOutcome::other_session);
   CHECK(values_of(parameters) == more);
+}
+
+TEST_CASE("the learning rate and the averages' decay follow the count of updates") {
+  Parameters parameters(1);
+  const UpdateRules rules{.synchronous = false,
+                          .replicas_to_aggregate = 1,
+                          .schedule = {.learning_rate = 0.5f,
+                                       .learning_rate_decay = 0.5f,
+                                       .decay_steps = 11,
+                                       .moving_average_decay = 0.25f},
+                          .moving_averages = true};
+  const std::vector<float> state{1, 2, 8, 16};  // the averages behind the values
+  parameters.initialize(kSession, {.step = 10}, state, rules);
+  CHECK(push(parameters, 0, 10, {2, 4}) == PushOutcome::applied);  // step 10: a rate of 0.5
+  CHECK(values_of(parameters) == std::vector<float>{0, 0});
+  const std::vector<float> averages{parameters.averages().begin(), parameters.averages().end()};
+  CHECK(averages == std::vector<float>{2, 4});  // a quarter, since (1 + 11) / (10 + 11) is more
+  CHECK(push(parameters, 0, 11, {4, 8}) == PushOutcome::applied);  // step 11: of 0.25
+  CHECK(values_of(parameters) == std::vector<float>{-1, -2});
+  CHECK(parameters.start().step == 10);
 }

@@ -11,21 +11,31 @@ using namespace towers::cluster;
 
 TEST_CASE("variables go round the servers, global_step first") {
   const std::vector<ModelVariable> variables{{"a", 0, 2}, {"b", 16, 3}, {"c", 32, 1}};
-  const auto shards = place_round_robin(variables, 2);
+  const auto shards = place(variables, 2, PlacementRule::round_robin);
   REQUIRE(shards.size() == 2);
   CHECK(shards[0].size == 3);  // b, behind global_step
   REQUIRE(shards[1].slices.size() == 2);
   CHECK(shards[1].slices[1].model_offset == 32);
   CHECK(shards[1].slices[1].shard_offset == 2);
-  CHECK(place_round_robin(variables, 1)[0].size == 6);
-  CHECK(place_round_robin(variables, 5)[0].size == 0);
-  CHECK(place_round_robin(variables, 5)[3].size == 1);
+  CHECK(place(variables, 1, PlacementRule::round_robin)[0].size == 6);
+  CHECK(place(variables, 5, PlacementRule::round_robin)[0].size == 0);
+  CHECK(place(variables, 5, PlacementRule::round_robin)[3].size == 1);
+}
+
+TEST_CASE("by bytes each variable goes to the server that has least") {
+  const std::vector<ModelVariable> variables{{"a", 0, 2}, {"b", 16, 9}, {"c", 32, 3}, {"d", 48, 4}};
+  const auto shards = place(variables, 2, PlacementRule::bytes);
+  // a to 1, beside global_step; b to 0, which has less; then c and d to 1.
+  CHECK(shards[0].size == 9);
+  CHECK(shards[1].size == 9);
+  REQUIRE(shards[1].slices.size() == 3);
+  CHECK(shards[1].slices[2].model_offset == 48);
 }
 
 TEST_CASE("shards hold the model's values, without the gaps between") {
   std::vector<float> model(20), back(20), shard(3);
   std::iota(model.begin(), model.end(), 0.0f);
-  const auto shards = place_round_robin({{"a", 1, 2}, {"b", 5, 1}, {"c", 8, 3}}, 2);
+  const auto shards = place({{"a", 1, 2}, {"b", 5, 1}, {"c", 8, 3}}, 2, PlacementRule::round_robin);
   for (const Shard& s : shards) {
     shard.resize(s.size);
     s.gather(model, shard);

@@ -1,5 +1,5 @@
 #pragma once
-// Parameter servers and workers of `towers linear` as processes on the loopback.
+// Parameter servers and workers as processes on the loopback.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/app/process.h"
+#include "tests/app/quick_run.h"
 #include "tests/support.h"
 
 namespace towers::test {
@@ -36,13 +36,15 @@ inline std::vector<int> free_ports(int count) {
   return ports;
 }
 
-class LinearCluster {
+// Addresses of its own, and the command lines of its tasks.
+class Cluster {
  public:
   using Args = std::vector<std::string>;
 
-  // flags: of every task. The chief saves to `folder`.
-  LinearCluster(int servers, int workers, const std::filesystem::path& folder, Args flags)
-      : folder_(folder), flags_(std::move(flags)) {
+  // command: with its folder, of every task; flags: what else they all get.
+  Cluster(int servers, int workers, Args command, const Args& flags)
+      : command_(std::move(command)) {
+    command_.insert(command_.end(), flags.begin(), flags.end());
     const std::vector<int> ports = free_ports(servers + workers);
     for (int i = 0; i < servers + workers; ++i)
       (i < servers ? ps_hosts_ : worker_hosts_)
@@ -50,13 +52,10 @@ class LinearCluster {
   }
 
   Args args(const std::string& job, int index, const Args& more = {}) const {
-    Args all{"linear",
-             "--ps_hosts=" + joined(ps_hosts_),
-             "--worker_hosts=" + joined(worker_hosts_),
-             "--job_name=" + job,
-             "--task_index=" + std::to_string(index),
-             "--checkpoint_dir=" + folder_.string()};
-    all.insert(all.end(), flags_.begin(), flags_.end());
+    Args all{command_.front(), "--ps_hosts=" + joined(ps_hosts_),
+             "--worker_hosts=" + joined(worker_hosts_), "--job_name=" + job,
+             "--task_index=" + std::to_string(index)};
+    all.insert(all.end(), command_.begin() + 1, command_.end());
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -77,12 +76,14 @@ class LinearCluster {
     return text;
   }
 
-  std::filesystem::path folder_;
-  Args flags_, ps_hosts_, worker_hosts_;
+  Args command_, ps_hosts_, worker_hosts_;
 };
 
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+// The chief saves to `folder`.
+class LinearCluster : public Cluster {
+ public:
+  LinearCluster(int servers, int workers, const std::filesystem::path& folder, const Args& flags)
+      : Cluster(servers, workers, {"linear", "--checkpoint_dir=" + folder.string()}, flags) {}
+};
 
 }  // namespace towers::test

@@ -15,9 +15,13 @@ namespace {
 
 const LinearCluster::Args quick{"--max_steps=100", "--cluster_timeout=2"};
 
+struct Stranger {
+  LinearCluster::Args flags;
+  std::string told;
+};
+
 // One worker after another: none of the strangers gets through, the last one trains to the end.
-void check_strangers(const LinearCluster::Args& own,
-                     const std::vector<LinearCluster::Args>& strangers, const std::string& told,
+void check_strangers(const LinearCluster::Args& own, const std::vector<Stranger>& strangers,
                      const std::string& logged) {
   const TemporaryFolder folder;
   const LinearCluster cluster(1, 1, folder.path(), quick);
@@ -25,10 +29,10 @@ void check_strangers(const LinearCluster::Args& own,
   keep.push_back("--cluster_timeout=60");
   auto ps = cluster.start("ps", 0, keep);
   REQUIRE(ps->wait_for_output("is serving"));
-  for (const LinearCluster::Args& flags : strangers) {
-    const ProcessResult result = cluster.start("worker", 0, flags)->wait();
+  for (const Stranger& stranger : strangers) {
+    const ProcessResult result = cluster.start("worker", 0, stranger.flags)->wait();
     CHECK(result.exit_code == 1);
-    CHECK_THAT(result.err, Contains(told));
+    CHECK_THAT(result.err, Contains(stranger.told));
   }
   const ProcessResult belongs = cluster.start("worker", 0, own)->wait();
   INFO(belongs.err);
@@ -57,9 +61,9 @@ TEST_CASE("without the token of --cluster_token_file a worker is refused and log
     write_file(folder.path() / name, token);
     return LinearCluster::Args{"--cluster_token_file=" + (folder.path() / name).string()};
   };
-  check_strangers(with_token("own", "s3cret\n"), {{}, with_token("other", "s3creT\n")},
-                  "wants another token; give all tasks the same --cluster_token_file",
-                  "which lacks the token");
+  const std::string told = "wants another token; give all tasks the same --cluster_token_file";
+  check_strangers(with_token("own", "s3cret\n"),
+                  {{{}, told}, {with_token("other", "s3creT\n"), told}}, "which lacks the token");
 }
 
 TEST_CASE("with TLS a worker without a certificate of the authority is refused and logged") {
@@ -73,17 +77,46 @@ TEST_CASE("with TLS a worker without a certificate of the authority is refused a
     return LinearCluster::Args{"--tls_cert=" + cert.string(), "--tls_key=" + key.string(),
                                "--tls_ca=" + cert.string()};
   };
-  LinearCluster::Args forged = with_identity("stranger");
+  LinearCluster::Args forged = with_identity("stranger"), trusting = forged;
   const LinearCluster::Args own = with_identity("own");
-  forged[2] = own[2];  // it trusts the servers, and they do not trust it
-  check_strangers(own, {{}, with_identity("other"), forged}, "gave up after 2 s: ps 0 ",
+  forged[2] = own[2];
+  // It trusts the servers, and they do not trust it.
+  const std::filesystem::path both = folder.path() / "both.pem";
+  write_file(both,
+             read_file(folder.path() / "own.pem") + read_file(folder.path() / "stranger.pem"));
+  trusting[2] = "--tls_ca=" + both.string();
+  check_strangers(own,
+                  {{{}, "closes the connection; its log says why"},
+                   {with_identity("other"), "shows a certificate that --tls_ca does not accept"},
+                   {forged, "is not accepted by --tls_ca="},
+                   {trusting, "closes the connection; its log says why"}},
                   "refused a peer: Handshake failed");
+}
+
+TEST_CASE("a server without TLS is told from one that is missing") {
+  const TemporaryFolder folder;
+  const TlsIdentity identity;
+  write_file(folder.path() / "cert", identity.certificate());
+  write_file(folder.path() / "key", private_key(identity));
+  const std::string file = (folder.path() / "cert").string();
+  const LinearCluster cluster(1, 1, folder.path(), {"--cluster_timeout=60"});
+  auto ps = cluster.start("ps", 0);
+  REQUIRE(ps->wait_for_output("is serving"));
+  const ProcessResult result =
+      cluster
+          .start("worker", 0,
+                 {"--tls_cert=" + file, "--tls_key=" + (folder.path() / "key").string(),
+                  "--tls_ca=" + file})
+          ->wait();
+  CHECK(result.exit_code == 1);
+  CHECK_THAT(result.err, Contains(cluster.ps(0) + " speaks without TLS"));
 }
 
 TEST_CASE("files of secrets that are of no use are errors that name the flag") {
   const TemporaryFolder folder;
   const LinearCluster cluster(1, 1, folder.path(), {});
-  const auto refused = [&](const LinearCluster::Args& flags, int exit_code, const char* message) {
+  const auto refused = [&](const LinearCluster::Args& flags, int exit_code,
+                           const std::string& message) {
     for (const char* job : {"ps", "worker"}) {
       const ProcessResult result = cluster.start(job, 0, flags)->wait();
       CHECK(result.exit_code == exit_code);
@@ -95,4 +128,24 @@ TEST_CASE("files of secrets that are of no use are errors that name the flag") {
   write_file(file, "two words\n");
   refused({"--cluster_token_file=" + file}, 1, "is not one line of printable characters");
   refused({"--tls_cert=" + file, "--tls_ca=" + file}, 2, "give all three or none");
+
+  const TlsIdentity own, other, late(-7200, -3600);
+  const auto path = [&](const std::string& name, const std::string& text) {
+    write_file(folder.path() / name, text);
+    return (folder.path() / name).string();
+  };
+  const std::string cert = path("cert", own.certificate()), key = path("key", private_key(own));
+  const std::string other_key = path("other.key", private_key(other));
+  const std::string late_cert = path("late", late.certificate());
+  const std::string late_key = path("late.key", private_key(late));
+  const auto tls = [](const std::string& c, const std::string& k, const std::string& a) {
+    return LinearCluster::Args{"--tls_cert=" + c, "--tls_key=" + k, "--tls_ca=" + a};
+  };
+  refused(tls(file, key, cert), 1, "--tls_cert: ");
+  refused(tls(key, key, cert), 1, "holds no certificate in PEM form");
+  refused(tls(cert, file, cert), 1, "holds no private key in PEM form");
+  refused(tls(cert, key, file), 1, "--tls_ca: ");
+  refused(tls(cert, other_key, cert), 1, "is not the key of --tls_cert=" + cert);
+  refused(tls(cert, key, late_cert), 1, "is not accepted by --tls_ca=" + late_cert);
+  refused(tls(late_cert, late_key, late_cert), 1, "certificate has expired");
 }

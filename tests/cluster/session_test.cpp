@@ -86,8 +86,11 @@ Request chunk(Request::Kind kind, std::int64_t step, std::uint64_t offset,
   request.set_kind(kind);
   request.set_session(kSession);
   request.set_step(step);
-  request.set_learning_rate(0.5f);
-  request.set_replicas_to_aggregate(1000);
+  request.mutable_start()->set_step(step);
+  wire::Rules& rules = *request.mutable_rules();
+  rules.set_learning_rate(0.5f);
+  rules.set_decay_steps(1000);
+  rules.set_replicas_to_aggregate(1000);
   request.set_offset(offset);
   request.set_values(values.data(), values.size() * sizeof(float));
   request.set_last(last);
@@ -127,6 +130,48 @@ TEST_CASE("Variables come in chunks, in order and whole, and take no memory befo
   CHECK(refused({good, chunk(Request::INITIALIZE, 7, 2, {3}, true)}, kLargestShard) == malformed);
 }
 
+TEST_CASE("Variables come with rules that make sense, and with their averages where those say so") {
+  Host host(options_for(1), kQuiet);
+  Worker chief(host, 0);
+  REQUIRE(chief.ask(chief.hello(2)));
+  Request variables = chunk(Request::INITIALIZE, 7, 0, {1, 2, 3, 4}, true);
+  variables.mutable_rules()->set_moving_averages(true);
+  variables.mutable_start()->set_seed(11);
+  variables.mutable_start()->set_position(12);
+  REQUIRE(chief.ask(variables));
+  CHECK(chief.reply().start().seed() == 11);
+  CHECK(chief.reply().start().position() == 12);
+  Request pull = chunk(Request::PULL, 0, 0, {}, true);
+  REQUIRE(chief.ask(pull));
+  CHECK(values_of(chief.reply()) == std::vector<float>{1, 2});
+  pull.set_averages(true);
+  REQUIRE(chief.ask(pull));
+  CHECK(values_of(chief.reply()) == std::vector<float>{1, 2, 3, 4});
+  variables.set_values(variables.values().substr(0, 8));  // without the averages
+  CHECK_FALSE(chief.ask(variables));
+  Worker again(host, 0);
+  REQUIRE(again.ask(again.hello(2)));
+  Request endless = chunk(Request::INITIALIZE, 7, 0, {1, 2}, true);
+  endless.mutable_rules()->set_decay_steps(0);  // the step is divided by it
+  CHECK_FALSE(again.ask(endless));
+  CHECK(again.reply().message() == "ps 0 (p:1): malformed variables");
+}
+
+TEST_CASE("A gradient in bfloat16 is half as long") {
+  Host host(options_for(1), kQuiet);
+  Worker chief(host, 0);
+  REQUIRE(chief.ask(chief.hello(3)));
+  REQUIRE(chief.ask(chunk(Request::INITIALIZE, 0, 0, {1, 2, 3}, true)));
+  Request push = chunk(Request::PUSH, 0, 0, {}, true);
+  push.set_bfloat16(true);
+  const std::uint16_t gradient[] = {to_bfloat16(2), to_bfloat16(4), to_bfloat16(-2)};
+  push.set_values(gradient, sizeof gradient);
+  REQUIRE(chief.ask(push));
+  CHECK(values_of(chief.reply()) == std::vector<float>{0, 0, 4});
+  push.set_bfloat16(false);  // not three values any more
+  CHECK_FALSE(chief.ask(push));
+}
+
 TEST_CASE("A gradient that is not whole changes nothing") {
   Host host(options_for(1), kQuiet);
   for (const Request& bad :
@@ -157,7 +202,7 @@ TEST_CASE("Workers in threads of their own make each update together") {
       bool good = worker.ask(worker.hello(2));
       if (w == 0) {
         Request variables = chunk(Request::INITIALIZE, 0, 0, {100, 200}, true);
-        variables.set_synchronous(true);
+        variables.mutable_rules()->set_synchronous(true);
         good = good && worker.ask(variables);
       }
       while (good && worker.reply().session() == 0) {

@@ -1,0 +1,210 @@
+#include "app/worker_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "app/run_state.h"
+#include "app/setup.h"
+#include "app/signals.h"
+#include "app/start_table.h"
+#include "app/training_input.h"
+#include "cli/console.h"
+#include "core/error.h"
+
+namespace towers::app {
+namespace {
+
+constexpr double kSaveSeconds = 3;  // after a signal, for what is read from the servers
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The chief goes on where train_dir has a checkpoint, so that it can be started again as it was.
+cli::TrainOptions chiefs(cli::TrainOptions options) {
+  options.resume = options.resume || !options.overwrite;
+  return options;
+}
+
+bool all_finite(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
+}
+
+}  // namespace
+
+WorkerRun::WorkerRun(const cli::TrainOptions& options, const cli::Parsed& parsed,
+                     const ClusterTask& task)
+    : options_(options),
+      flagfile_(parsed.flagfile),
+      task_(task),
+      workers_(task.cluster.workers()),
+      rules_(client_options(options, task).rules),
+      set_(options),
+      values_(set_.layout.size()),
+      averages_(set_.layout.size()),
+      gradient_(set_.layout.size()) {
+  rules_.schedule = schedule_of(
+      options, options.num_gpus * (rules_.synchronous ? rules_.replicas_to_aggregate : 1));
+  rules_.moving_averages = true;
+  if (task.task.index == 0) {
+    files_ = std::make_unique<RunFiles>(chiefs(options), parsed.flagfile, set_.layout,
+                                        examples_per_update());
+    if (files_->first_step() < options.max_steps) files_->check();
+  }
+  dataset_ = load_dataset(options, data::Split::train);
+  if (is_chief() && options.eval_every > 0)
+    evaluation_ = std::make_unique<PeriodicEvaluation>(options, *set_.backend, set_.net);
+  cluster::Hooks hooks = cluster_hooks();
+  hooks.stop = [this] { return told_to_end(); };
+  servers_ = std::make_unique<cluster::Client>(
+      client(), hooks, [this](std::span<float> values, std::span<float> averages) {
+        return restore(values, averages);
+      });
+}
+
+cluster::ClientOptions WorkerRun::client() const {
+  cluster::ClientOptions client = client_options(options_, task_);
+  client.rules = rules_;
+  client.model_size = set_.layout.size();
+  for (const Variable& v : set_.layout.variables())
+    client.variables.push_back({v.name, v.offset, v.size});
+  client.settings["model"] = "cifar10";
+  RunState flags;
+  flags.flagfile = flagfile_;
+  for (const char* name : {"batch_size", "num_gpus", "max_steps", "dataset", "precision",
+                           "learning_rate", "learning_rate_decay", "epochs_per_decay", "decay_by",
+                           "moving_average_decay", "weight_decay"})
+    client.settings[std::string("--") + name] = flags.flag(name).value_or("");
+  return client;
+}
+
+cluster::Start WorkerRun::restore(std::span<float> values, std::span<float> averages) {
+  if (begun_) {
+    files_->go_back();
+  } else if (files_->first_step() < options_.max_steps) {
+    files_->begin(set_.graph(options_.batch_size));
+    begun_ = true;
+  }
+  std::copy(files_->variables().begin(), files_->variables().end(), values.begin());
+  std::copy(files_->averages().begin(), files_->averages().end(), averages.begin());
+  return {files_->first_step(), files_->seed(), files_->first_position()};
+}
+
+bool WorkerRun::told_to_end() const {
+  return SignalGuard::received() != 0 && now() > save_until_.load();
+}
+
+bool WorkerRun::join() {
+  if (!take(servers_->pull(values_))) return false;
+  check_seed();
+  return true;
+}
+
+void WorkerRun::check_seed() const {
+  const std::uint64_t seed = servers_->start().seed;
+  if (options_.seed && *options_.seed != seed)
+    throw Error("--seed differs: '" + std::to_string(*options_.seed) + "' here, '" +
+                std::to_string(seed) + "' at " + cluster::worker_name(task_.cluster, 0) +
+                "; all tasks need the same, or none but the chief");
+}
+
+bool WorkerRun::take(std::optional<std::int64_t> updates) {
+  if (!updates) return false;
+  updates_ = *updates;
+  // The averages are the servers' business.
+  set_.towers->write_variables(values_, values_);
+  if (servers_->session() != session_) {
+    session_ = servers_->session();
+    open_pipeline();
+  }
+  return true;
+}
+
+void WorkerRun::open_pipeline() {
+  const cluster::Start& start = servers_->start();
+  const std::uint64_t made = static_cast<std::uint64_t>(updates_ - start.step);
+  const std::uint64_t workers = static_cast<std::uint64_t>(workers_);
+  const std::uint64_t own = rules_.synchronous ? made : made / workers;  // steps of each worker
+  const std::uint64_t turn = own * workers + static_cast<std::uint64_t>(task_.task.index);
+  pipeline_.reset();
+  input_ = choose_input(options_.input, *set_.backend, towers(), dataset_, start.seed);
+  pipeline_ = std::make_unique<data::Pipeline>(
+      dataset_,
+      data::PipelineOptions{
+          .batch_size = options_.batch_size,
+          .capacity = 2 * options_.num_gpus,
+          .threads = input_threads(options_),
+          .seed = start.seed,
+          .first_position = start.position + turn * static_cast<std::uint64_t>(examples_per_step()),
+          .turn = options_.num_gpus,
+          .readers = workers_,
+          .form = input_},
+      [this](std::size_t bytes) { return set_.backend->allocate(bytes); });
+}
+
+WorkerRun::Exchange WorkerRun::exchange() {
+  const std::uint64_t session = session_;
+  towers().read_gradients(gradient_);
+  if (!take(servers_->push(gradient_, values_))) return Exchange::told_to_end;
+  return session_ == session ? Exchange::done : Exchange::went_back;
+}
+
+bool WorkerRun::pull_all() {
+  if (SignalGuard::received() != 0) save_until_ = now() + kSaveSeconds;
+  const bool came = take(servers_->pull(values_, averages_));
+  save_until_ = 0;
+  if (!came) return false;
+  if (!all_finite(values_) || !all_finite(averages_))
+    throw Error("Model diverged with loss = NaN: step " + std::to_string(updates_ - 1) +
+                ", a variable on the servers is not finite; the last good checkpoint is " +
+                (files_->last_checkpoint().empty() ? "none" : files_->last_checkpoint()) +
+                "; start anew, or with --init_from an earlier one, at a lower --learning_rate");
+  return true;
+}
+
+void WorkerRun::save() {
+  if (!pull_all()) {
+    cli::log_error("the servers did not give the variables for a last checkpoint");
+    return;
+  }
+  const std::int64_t step = updates_ - 1;
+  if (step < 0 || files_->is_saved(step)) return;
+  files_->variables() = values_;
+  files_->averages() = averages_;
+  files_->save(step, position_after(step));
+}
+
+Precision1 WorkerRun::evaluate() {
+  return pull_all() ? evaluation_->run(averages_) : Precision1{};
+}
+
+std::int64_t WorkerRun::examples_per_update() const {
+  return examples_per_step() * (rules_.synchronous ? workers_ : 1);
+}
+
+std::uint64_t WorkerRun::position_after(std::int64_t step) const {
+  const cluster::Start& start = servers_->start();
+  return start.position +
+         static_cast<std::uint64_t>((step + 1 - start.step) * examples_per_update());
+}
+
+double WorkerRun::epochs_after(std::int64_t step) const {
+  return static_cast<double>(position_after(step)) / data::kTrainExamples;
+}
+
+void WorkerRun::say_start() const {
+  app::say_start({.options = options_,
+                  .backend = *set_.backend,
+                  .placement = set_.placement,
+                  .schedule = rules_.schedule,
+                  .data = dataset_.description,
+                  .seed = servers_->start().seed,
+                  .input = input_text(input_, dataset_, input_threads(options_)),
+                  .first_step = updates_,
+                  .train_dir = files_ ? files_->folder().path().string()
+                                      : "kept by " + cluster::worker_name(task_.cluster, 0)},
+                 set_.net, set_.device_names());
+}
+
+}  // namespace towers::app
