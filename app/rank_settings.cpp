@@ -39,7 +39,7 @@ std::string processors() {
   std::string text = host;
   if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return text;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &mask)) text += " " + std::to_string(cpu);
+    if (CPU_ISSET(cpu, &mask)) text.append(" ").append(std::to_string(cpu));
   return text;
 }
 
