@@ -30,6 +30,12 @@ std::map<std::string, std::string> flags_of(const std::string& flagfile) {
   return flags;
 }
 
+std::string unequal_line(const std::string& name, const std::string& here,
+                         const std::string& there) {
+  return "--" + name + " is " + here + " here and " + there +
+         " on rank 0; give the same to all processes";
+}
+
 // The processors that this process may run on, and of which machine.
 std::string processors() {
   char host[256] = "";
@@ -55,9 +61,7 @@ std::string unequal_flag(const std::string& flagfile, const std::string& leaders
   };
   for (const auto& [name, ignored] : names) {
     const std::string here = value_in(mine, name), there = value_in(theirs, name);
-    if (here != there && !kOwn.contains(name))
-      return "--" + name + " is " + here + " here and " + there +
-             " on rank 0; give the same to all processes";
+    if (here != there && !kOwn.contains(name)) return unequal_line(name, here, there);
   }
   return {};
 }
