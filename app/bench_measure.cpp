@@ -61,14 +61,15 @@ Measurement measure(const BenchCase& c, const auto& step, const auto& finish, co
 // Towers with initial variables, and their steps at the tutorial's rates.
 class Stepper {
  public:
-  Stepper(const BenchCase& c, const Net& net, Backend& backend)
-      : towers_(backend.compile(
-            net, {.batch_size = c.options.batch_size,
-                  .precision = parse_precision(c.options.precision),
-                  .device_of_tower =
-                      place_towers(c.towers, backend.devices(), c.options.allow_soft_placement)
-                          .device_of_tower,
-                  .convolution = c.convolution})) {
+  Stepper(const BenchCase& c, const Net& net, Backend& backend) {
+    const CompileOptions compile{
+        .batch_size = c.options.batch_size,
+        .precision = parse_precision(c.options.precision),
+        .device_of_tower = place_towers(c.towers, backend.devices(), c.options.allow_soft_placement)
+                               .device_of_tower,
+        .convolution = c.convolution};
+    towers_ = backend.compile(net, compile);
+    warn_if_slow(backend, compile);
     const VariableLayout layout(net);
     std::vector<float> variables(layout.size());
     initialize_variables(layout, 1, variables);
@@ -127,10 +128,9 @@ struct Work {
   Work(const BenchCase& c, const Net& net, const Backend& backend)
       : operations(layer_operations(net)), bytes(layer_bytes(net, c.options.batch_size)) {
     if (backend.devices().front().kind != DeviceKind::cpu) return;
-    // Other precisions convolve directly.
-    executed = parse_precision(c.options.precision) == Precision::fp32
-                   ? cpu::executed_operations(net, c.convolution, c.options.batch_size)
-                   : operations;
+    executed = cpu::executed_operations(net, {.batch_size = c.options.batch_size,
+                                              .precision = parse_precision(c.options.precision),
+                                              .convolution = c.convolution});
   }
 
   void add_to(Measurement& m, int towers) const {

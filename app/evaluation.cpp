@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/setup.h"
 #include "cli/work_progress.h"
 #include "data/evaluation_input.h"
 
@@ -26,7 +27,9 @@ Evaluation::Evaluation(Backend& backend, const Net& net, const data::Dataset& da
       images_(backend.allocate(static_cast<std::size_t>(batch_size) * net.input.size() *
                                sizeof(float))),
       labels_(backend.allocate(static_cast<std::size_t>(batch_size) * sizeof(std::int32_t))),
-      logits_(static_cast<std::size_t>(batch_size) * static_cast<std::size_t>(net.classes)) {}
+      logits_(static_cast<std::size_t>(batch_size) * static_cast<std::size_t>(net.classes)) {
+  warn_if_slow(backend, {.precision = precision});
+}
 
 std::int64_t Evaluation::each(std::span<const float> variables, std::int64_t examples,
                               const std::function<bool()>& stop, const Use& use) {

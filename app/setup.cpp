@@ -1,6 +1,7 @@
 #include "app/setup.h"
 
 #include <cstdio>
+#include <set>
 
 #include "cli/console.h"
 #include "cluster/mpi_loader.h"
@@ -32,6 +33,7 @@ std::string version_text() {
   std::string text = "towers " TOWERS_VERSION "\n";
   text += "compiler: " TOWERS_COMPILER ", " TOWERS_BUILD_TYPE "\n";
   text += "CPU: " + cpu::available_simd() + "\n";
+  text += "bf16 on the CPU: " + cpu::bf16_support() + "\n";
   text += "GPU module: " + cuda::module_build() + "\n";
   const auto reason = cuda::why_not_loadable(cuda::look_around());
   text += "GPU module loads: " + (reason ? "no, " + reason->text : std::string("yes"));
@@ -43,6 +45,13 @@ Precision parse_precision(const std::string& name) {
   for (Precision p : {Precision::fp32, Precision::bf16, Precision::fp16, Precision::fp64})
     if (to_string(p) == name) return p;
   throw UsageError("--precision=" + name + ": give fp32, bf16, fp16 or fp64");
+}
+
+void warn_if_slow(const Backend& backend, const CompileOptions& options) {
+  static std::set<std::string> said;
+  const std::string reason = backend.why_slow(options);
+  if (reason.empty() || !said.insert(reason).second) return;
+  cli::log_warning("--precision=" + to_string(options.precision) + " is slow here: " + reason);
 }
 
 data::Split parse_split(const std::string& eval_data) {

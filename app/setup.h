@@ -14,6 +14,9 @@ std::string version_text();
 
 Precision parse_precision(const std::string& name);
 
+// Says once, in one line, where a precision takes longer here than fp32 would, and why.
+void warn_if_slow(const Backend& backend, const CompileOptions& options);
+
 // "test", or "train_eval": the training set, seen as the evaluator sees it.
 data::Split parse_split(const std::string& eval_data);
 

@@ -10,8 +10,17 @@
 #include "data/event_file.h"
 
 namespace towers::app {
-
 namespace {
+
+CompileOptions compile_options(const cli::TrainOptions& options, const Placement& placement,
+                               std::shared_ptr<CommunicationThread> ranks) {
+  return {.batch_size = options.batch_size,
+          .precision = parse_precision(options.precision),
+          .device_of_tower = placement.device_of_tower,
+          .deterministic = options.deterministic,
+          .convolution = options.convolution,
+          .ranks = std::move(ranks)};
+}
 
 std::unique_ptr<Backend> backend_for(const cli::TrainOptions& options, bool several_processes) {
   std::unique_ptr<Backend> backend = make_backend(options);
@@ -29,12 +38,9 @@ TowerSet::TowerSet(const cli::TrainOptions& options, std::shared_ptr<Communicati
       layout(net),
       backend(backend_for(options, ranks != nullptr)),
       placement(place_towers(options.num_gpus, backend->devices(), options.allow_soft_placement)),
-      towers(backend->compile(net, {.batch_size = options.batch_size,
-                                    .precision = parse_precision(options.precision),
-                                    .device_of_tower = placement.device_of_tower,
-                                    .deterministic = options.deterministic,
-                                    .convolution = options.convolution,
-                                    .ranks = std::move(ranks)})) {}
+      towers(backend->compile(net, compile_options(options, placement, std::move(ranks)))) {
+  warn_if_slow(*backend, compile_options(options, placement, nullptr));
+}
 
 std::vector<std::string> TowerSet::device_names() const {
   std::vector<std::string> names;

@@ -99,9 +99,10 @@ std::vector<Flag> device_flags() {
       common("log_device_placement", group, both, boolean(&O::log_device_placement),
              "print each layer and its device once"),
       but_for_bench(common("precision", group, both, choice(&O::precision, kPrecisions),
-                           "of the arithmetic")),
+                           "of products; sums and variables stay fp32, but for fp64, which is for "
+                           "checking; fp16 is for GPUs")),
       but_for_bench(common("use_fp16", group, both, without_line(boolean(&O::use_fp16)),
-                           "the same as --precision=fp16")),
+                           "the same as --precision=fp16, so for GPUs")),
       common("allow_tf32", group, running, boolean(&O::allow_tf32),
              "let GPUs round the inputs of fp32 products to TF32: faster, about three digits"),
       but_for_bench(common("compute_threads", group, both | devices_bit,

@@ -53,7 +53,7 @@ struct TrainingRecords {
 struct CompileOptions {
   int batch_size = 128;  // per tower
   Precision precision = Precision::fp32;
-  std::vector<int> device_of_tower;  // one entry per tower: index into Backend::devices()
+  std::vector<int> device_of_tower{};  // one entry per tower: index into Backend::devices()
   bool deterministic = false;
   std::string convolution = "auto";  // auto, winograd4, winograd2, direct
   // The other processes of the run, each of which compiles the same, with as many towers; null:
@@ -140,6 +140,9 @@ class Backend {
   virtual std::shared_ptr<void> allocate(std::size_t bytes) = 0;
   // Whether its towers can distort by themselves (Towers::make_input).
   virtual bool makes_input() const { return false; }
+  // Why options.precision takes longer here than fp32 would, in a few words; empty where it need
+  // not.
+  virtual std::string why_slow(const CompileOptions& /*options*/) const { return ""; }
   // Throws Error where the precision or the net is not supported, or memory is short.
   virtual std::unique_ptr<Towers> compile(const Net& net, const CompileOptions& options) = 0;
   virtual std::unique_ptr<Inference> compile_inference(const Net& net, int batch_size,

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "core/error.h"
-#include "cpu/convolution_method.h"
+#include "cpu/arithmetic.h"
 #include "cpu/inference.h"
 #include "cpu/machine.h"
 #include "cpu/towers.h"
@@ -32,12 +32,6 @@ std::vector<int> share_out(int threads, int devices) {
   for (int d = 0; d < devices; ++d)
     shares.push_back(std::max(1, threads * (d + 1) / devices - threads * d / devices));
   return shares;
-}
-
-void check_precision(Precision precision) {
-  if (precision != Precision::fp32)
-    throw Error("--precision=" + to_string(precision) +
-                " is not available on the CPU yet; use --precision=fp32");
 }
 
 void check_batch_size(int batch_size) {
@@ -84,28 +78,36 @@ class CpuBackend final : public Backend {
   std::string description() const override { return description_; }
   const std::vector<Device>& devices() const override { return devices_; }
 
+  std::string why_slow(const CompileOptions& options) const override {
+    return cpu::why_slow(options);
+  }
+
   std::shared_ptr<void> allocate(std::size_t bytes) override {
     const auto pages = std::make_shared<Pages>(bytes);
     return {pages, pages->data()};
   }
 
   std::unique_ptr<Towers> compile(const Net& net, const CompileOptions& options) override {
-    check_precision(options.precision);
-    parse_convolution_method(options.convolution);  // before any work
+    choose_arithmetic(options);  // before any work
     check_batch_size(options.batch_size);
     if (options.device_of_tower.empty()) throw UsageError("--num_gpus must be at least 1");
     for (const int device : options.device_of_tower) check_device(device);
-    return compiled(options.batch_size,
-                    [&] { return std::make_unique<CpuTowers>(machine_, net, options); });
+    return compiled(options.batch_size, [&]() -> std::unique_ptr<Towers> {
+      if (options.precision == Precision::fp64)
+        return std::make_unique<CpuTowers<Fp64>>(machine_, net, options);
+      return std::make_unique<CpuTowers<Fp32>>(machine_, net, options);
+    });
   }
 
   std::unique_ptr<Inference> compile_inference(const Net& net, int batch_size, Precision precision,
                                                int device) override {
-    check_precision(precision);
+    choose_arithmetic({.precision = precision});
     check_batch_size(batch_size);
     check_device(device);
-    return compiled(batch_size, [&] {
-      return std::make_unique<CpuInference>(machine_, net, batch_size, device);
+    return compiled(batch_size, [&]() -> std::unique_ptr<Inference> {
+      if (precision == Precision::fp64)
+        return std::make_unique<CpuInference<Fp64>>(machine_, net, batch_size, precision, device);
+      return std::make_unique<CpuInference<Fp32>>(machine_, net, batch_size, precision, device);
     });
   }
 

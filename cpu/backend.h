@@ -21,6 +21,9 @@ std::unique_ptr<Backend> make_backend(const Options& options);
 // Vector targets of this build that this processor has ("AVX3, AVX2"); "auto" takes the first.
 std::string available_simd();
 
+// What --precision=bf16 is computed by: "oneDNN 2.6.3", or "emulated: " and why.
+std::string bf16_support();
+
 // Threads this process may use: the affinity mask and the cgroup's CPU quota, at least 1.
 int available_threads();
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "cpu/emulated_bf16.h"
 #include "cpu/memory.h"
+#include "cpu/onednn.h"
 
 namespace towers::cpu {
 namespace {
@@ -156,7 +158,28 @@ class DenseStage final : public Stage {
 
 std::unique_ptr<Stage> make_dense(const Layer& layer, std::size_t inputs, const Variable& weights,
                                   const Variable& biases, const LayerSetting& setting) {
-  return std::make_unique<DenseStage>(layer, inputs, weights, biases, setting);
+  switch (setting.arithmetic.products) {
+    case Products::bf16:
+      return make_onednn_dense(layer, inputs, weights, biases, setting);
+    case Products::bf16_emulated:
+      return make_emulated_dense(layer, inputs, weights, biases, setting);
+    default:
+      return std::make_unique<DenseStage>(layer, inputs, weights, biases, setting);
+  }
+}
+
+void add_weight_decay(const Variable& weights, const LayerSetting& setting,
+                      std::span<const float> variables, std::span<float> gradients) {
+  if (weights.weight_decay == 0) return;
+  constexpr std::size_t kPieceSize = 8192;
+  const std::size_t pieces = (weights.size + kPieceSize - 1) / kPieceSize;
+  setting.pool->parallel_for(static_cast<int>(pieces), [&](int task, int) {
+    const std::size_t begin = static_cast<std::size_t>(task) * kPieceSize;
+    float* gradient = gradients.data() + weights.offset + begin;
+    setting.kernels->update.sum_parts(std::min(kPieceSize, weights.size - begin), gradient, 0, 1,
+                                      variables.data() + weights.offset + begin,
+                                      static_cast<float>(weights.weight_decay), gradient);
+  });
 }
 
 }  // namespace towers::cpu

@@ -12,7 +12,12 @@
 
 namespace towers::cpu {
 
+// By setting.arithmetic.products.
 std::unique_ptr<Stage> make_dense(const Layer& layer, std::size_t inputs, const Variable& weights,
                                   const Variable& biases, const LayerSetting& setting);
+
+// gradient += weight_decay * weights, on all threads.
+void add_weight_decay(const Variable& weights, const LayerSetting& setting,
+                      std::span<const float> variables, std::span<float> gradients);
 
 }  // namespace towers::cpu

@@ -1,7 +1,7 @@
 #include "cpu/executed_operations.h"
 
+#include "cpu/arithmetic.h"
 #include "cpu/chain.h"
-#include "cpu/convolution_method.h"
 #include "cpu/winograd_matrices.h"
 
 namespace towers::cpu {
@@ -35,20 +35,21 @@ LayerOperations winograd_operations(const Convolution& convolution, const Extent
 
 }  // namespace
 
-std::vector<LayerOperations> executed_operations(const Net& net, const std::string& convolution,
-                                                 int batch_size) {
-  const ConvolutionMethod wish = parse_convolution_method(convolution);
+std::vector<LayerOperations> executed_operations(const Net& net, const CompileOptions& options) {
+  const Arithmetic arithmetic = choose_arithmetic(options);
   const std::vector<Extent> extents = output_extents(net);
   std::vector<LayerOperations> operations = layer_operations(net);
+  if (arithmetic.products == Products::bf16) return operations;  // oneDNN convolves directly
   for (std::size_t l = 0; l < net.layers.size(); ++l) {
     const auto* layer = std::get_if<Convolution>(&net.layers[l].op);
     if (layer == nullptr) continue;
     const Extent& input = l == 0 ? net.input : extents[l - 1];
-    const ConvolutionMethod method = choose_convolution_method(wish, *layer, input);
+    const ConvolutionMethod method =
+        choose_convolution_method(arithmetic.convolution, *layer, input);
     if (method == ConvolutionMethod::winograd4)
-      operations[l] = winograd_operations<Winograd<4, 5>>(*layer, input, l > 0, batch_size);
+      operations[l] = winograd_operations<Winograd<4, 5>>(*layer, input, l > 0, options.batch_size);
     else if (method == ConvolutionMethod::winograd2)
-      operations[l] = winograd_operations<Winograd<2, 5>>(*layer, input, l > 0, batch_size);
+      operations[l] = winograd_operations<Winograd<2, 5>>(*layer, input, l > 0, options.batch_size);
   }
   return operations;
 }

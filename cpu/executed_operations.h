@@ -2,18 +2,16 @@
 // How much arithmetic the CPU really does for a step, where core/operations.h counts direct
 // convolution: Winograd's products and transforms.
 
-#include <string>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/net.h"
 #include "core/operations.h"
 
 namespace towers::cpu {
 
-// Of each layer, for an example of a batch of `batch_size`, with fp32 and `convolution` as
-// CompileOptions have it. What vectors and tiles compute beyond the edges counts nothing.
-// Throws as parse_convolution_method does.
-std::vector<LayerOperations> executed_operations(const Net& net, const std::string& convolution,
-                                                 int batch_size);
+// Of each layer, for an example of a batch, by options.batch_size, precision and convolution. What
+// vectors and tiles compute beyond the edges counts nothing. Throws as choose_arithmetic does.
+std::vector<LayerOperations> executed_operations(const Net& net, const CompileOptions& options);
 
 }  // namespace towers::cpu

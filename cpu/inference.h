@@ -6,13 +6,16 @@
 #include "core/backend.h"
 #include "cpu/machine.h"
 #include "cpu/memory.h"
-#include "cpu/plan.h"
+#include "cpu/number.h"
 
 namespace towers::cpu {
 
+// Of a kind of number (cpu/number.h): Fp32 or Fp64.
+template <class Number>
 class CpuInference final : public Inference {
  public:
-  CpuInference(std::shared_ptr<Machine> machine, const Net& net, int batch_size, int device);
+  CpuInference(std::shared_ptr<Machine> machine, const Net& net, int batch_size,
+               Precision precision, int device);
 
   void write_variables(std::span<const float> variables) override;
   void logits(const Batch& batch, std::span<float> logits) override;
@@ -23,8 +26,8 @@ class CpuInference final : public Inference {
   ThreadPool& pool_;
   int batch_size_, classes_;
   Memory memory_;
-  std::span<float> variables_;
-  Plan plan_;
+  std::span<typename Number::Real> variables_;
+  std::unique_ptr<typename Number::Plan> plan_;
 };
 
 }  // namespace towers::cpu

@@ -2,6 +2,7 @@
 // All entry points of one vector target.
 
 #include "cpu/average.h"
+#include "cpu/bf16.h"
 #include "cpu/gemm.h"
 #include "cpu/local_response_norm.h"
 #include "cpu/max_pool.h"
@@ -17,6 +18,7 @@ struct Kernels {
         norm(norm_kernels(target)),
         update(update_kernels(target)),
         average(average_kernels(target)),
+        bf16(bf16_kernels(target)),
         winograd2(winograd_kernels(target, 2)),
         winograd4(winograd_kernels(target, 4)),
         narrow_winograd2(narrow_winograd_kernels(target, 2)),
@@ -30,6 +32,7 @@ struct Kernels {
   NormKernels norm;
   UpdateKernels update;
   AverageKernels average;
+  Bf16Kernels bf16;
   WinogradKernels winograd2, winograd4;
   NarrowWinogradKernels narrow_winograd2, narrow_winograd4;
 };

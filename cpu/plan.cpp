@@ -13,17 +13,16 @@ bool is_spatial(const Layer& layer) {
 
 }  // namespace
 
-Plan::Plan(const Net& net, const VariableLayout& layout, int batch_size, bool training,
-           ConvolutionMethod convolution, const Kernels& kernels, ThreadPool& pool,
-           LayerClock* clock)
-    : net_(net), extents_(output_extents(net)), batch_size_(batch_size), kernels_(kernels) {
+Plan::Plan(const Net& net, const VariableLayout& layout, const PlanSetting& plan,
+           const Kernels& kernels, ThreadPool& pool, LayerClock* clock)
+    : net_(net), extents_(output_extents(net)), batch_size_(plan.batch_size), kernels_(kernels) {
   const std::size_t loss = net.layers.size() - 1;
-  const std::size_t batch = static_cast<std::size_t>(batch_size);
+  const std::size_t batch = static_cast<std::size_t>(batch_size_);
   for (std::size_t begin = 0; begin < loss;) {
-    LayerSetting setting{&kernels, &pool, &memory_, batch_size, convolution, training};
+    LayerSetting setting{&kernels, &pool, &memory_, batch_size_, plan.arithmetic, plan.training};
     setting.clock = clock;
     setting.relu_input = begin > 0 && has_relu(net.layers[begin - 1]);
-    setting.wants_input_gradient = training && begin > 0;
+    setting.wants_input_gradient = plan.training && begin > 0;
 
     Step step;
     step.first_layer = step.last_layer = begin;
@@ -40,7 +39,7 @@ Plan::Plan(const Net& net, const VariableLayout& layout, int batch_size, bool tr
     }
     step.out_size = extents_[step.last_layer].size();
     step.out = memory_.floats(batch * step.out_size);
-    if (training) step.d_out = memory_.floats(batch * step.out_size);
+    if (plan.training) step.d_out = memory_.floats(batch * step.out_size);
     begin = step.last_layer + 1;
     steps_.push_back(std::move(step));
   }

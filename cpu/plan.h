@@ -10,31 +10,35 @@
 #include "core/backend.h"
 #include "core/net.h"
 #include "core/variables.h"
-#include "cpu/convolution_method.h"
+#include "cpu/arithmetic.h"
 #include "cpu/kernels.h"
 #include "cpu/layer_clock.h"
+#include "cpu/layer_done.h"
 #include "cpu/memory.h"
 #include "cpu/stage.h"
 #include "cpu/thread_pool.h"
 
 namespace towers::cpu {
 
+// What a net is compiled for.
+struct PlanSetting {
+  int batch_size = 0;
+  bool training = false;
+  Arithmetic arithmetic{};
+};
+
 // All calls but the constructor come from the leader of the device's pool.
 class Plan {
  public:
   // `kernels`, `pool` and `clock` must outlive the plan.
-  Plan(const Net& net, const VariableLayout& layout, int batch_size, bool training,
-       ConvolutionMethod convolution, const Kernels& kernels, ThreadPool& pool,
-       LayerClock* clock = nullptr);
+  Plan(const Net& net, const VariableLayout& layout, const PlanSetting& setting,
+       const Kernels& kernels, ThreadPool& pool, LayerClock* clock = nullptr);
 
   // Once per step and device, before its towers: packs `variables`, which must stay as they are
   // until the step is over.
   void prepare(std::span<const float> variables);
   // [batch.size][classes], up to the compiled batch size.
   const float* logits(const Batch& batch, bool keep_activations);
-  // Told, as the backward pass goes, that the gradients of `layer` and those behind it are made,
-  // and the batch's mean cross-entropy. Only layers at which a stage begins are named.
-  using LayerDone = std::function<void(std::size_t layer, double loss)>;
   // The gradients of a batch of the compiled size, with weight decay; returns its mean
   // cross-entropy.
   double gradients(const Batch& batch, bool keep_activations, std::span<float> gradients,

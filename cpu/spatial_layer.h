@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/variables.h"
-#include "cpu/convolution_method.h"
+#include "cpu/arithmetic.h"
 #include "cpu/kernels.h"
 #include "cpu/layer_clock.h"
 #include "cpu/memory.h"
@@ -21,7 +21,7 @@ struct LayerSetting {
   ThreadPool* pool = nullptr;  // of the device
   Memory* memory = nullptr;    // outlives the layer
   int batch_size = 0;
-  ConvolutionMethod convolution = ConvolutionMethod::automatic;
+  Arithmetic arithmetic{};
   bool training = false;    // backward will be called
   bool relu_input = false;  // the input is the output of a relu, whose gradient is applied here
   bool wants_input_gradient = false;
@@ -65,7 +65,7 @@ class SpatialLayer {
   virtual void backward(const RunGradients& gradients, Run run) = 0;
 };
 
-// By the method that suits the shape and setting.convolution.
+// By the method that suits the shape and setting.arithmetic.
 std::unique_ptr<SpatialLayer> make_conv2d(const Convolution& convolution, const Extent& input,
                                           const Extent& output, const Variable& weights,
                                           const Variable& biases, const LayerSetting& setting);

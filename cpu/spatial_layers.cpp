@@ -3,7 +3,9 @@
 #include <string>
 
 #include "core/error.h"
+#include "cpu/emulated_bf16.h"
 #include "cpu/memory.h"
+#include "cpu/onednn.h"
 #include "cpu/spatial_layer.h"
 
 namespace towers::cpu {
@@ -87,13 +89,17 @@ class Norm final : public SpatialLayer {
 std::unique_ptr<SpatialLayer> make_conv2d(const Convolution& convolution, const Extent& input,
                                           const Extent& output, const Variable& weights,
                                           const Variable& biases, const LayerSetting& setting) {
+  if (setting.arithmetic.products == Products::bf16)
+    return make_onednn_conv2d(convolution, input, output, weights, biases, setting);
+  if (setting.arithmetic.products == Products::bf16_emulated)
+    return make_emulated_conv2d(convolution, input, output, weights, biases, setting);
   const auto winograd = [&](const WinogradKernels& kernels, const NarrowWinogradKernels& narrow) {
     if (input.channels <= narrow.kMostChannels && !setting.wants_input_gradient)
       return make_narrow_winograd_conv2d(convolution, input, weights, biases, kernels, narrow,
                                          setting);
     return make_winograd_conv2d(convolution, input, weights, biases, kernels, setting);
   };
-  switch (choose_convolution_method(setting.convolution, convolution, input)) {
+  switch (choose_convolution_method(setting.arithmetic.convolution, convolution, input)) {
     case ConvolutionMethod::winograd4:
       return winograd(setting.kernels->winograd4, setting.kernels->narrow_winograd4);
     case ConvolutionMethod::winograd2:

@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "core/variables.h"
-#include "cpu/convolution_method.h"
 #include "cpu/layer_clock.h"
 #include "cpu/machine.h"
 #include "cpu/plan.h"
@@ -17,7 +16,7 @@ class TimedTower::Impl {
         machine_(find_target(options.simd),
                  {options.threads == 0 ? available_threads() : options.threads}),
         clock_(layers_, pool().threads()),
-        plan_(net, layout_, compile.batch_size, true, parse_convolution_method(compile.convolution),
+        plan_(net, layout_, {compile.batch_size, true, choose_arithmetic(compile)},
               machine_.kernels(), pool(), &clock_),
         variables_(layout_.size()),
         gradients_(layout_.size()) {
@@ -60,8 +59,8 @@ class TimedTower::Impl {
 };
 
 TimedTower::TimedTower(const Options& options, const Net& net, const CompileOptions& compile) {
-  if (compile.precision != Precision::fp32)
-    throw Error("--what=layers is there for --precision=fp32 alone");
+  if (compile.precision != Precision::fp32 && compile.precision != Precision::bf16)
+    throw Error("--what=layers is there for --precision=fp32 and bf16 alone");
   impl_ = std::make_unique<Impl>(options, net, compile);
 }
 TimedTower::~TimedTower() = default;

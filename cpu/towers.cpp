@@ -12,31 +12,39 @@ namespace {
 
 constexpr std::size_t kPieceSize = 16384;
 
+// Floats cross the seam, whatever is computed in.
+template <class From, class To>
+void copy_as(const From* from, std::size_t size, To* to) {
+  std::transform(from, from + size, to, [](From value) { return static_cast<To>(value); });
+}
+
 }  // namespace
 
-CpuTowers::CpuTowers(std::shared_ptr<Machine> machine, const Net& net,
-                     const CompileOptions& options)
+template <class Number>
+CpuTowers<Number>::CpuTowers(std::shared_ptr<Machine> machine, const Net& net,
+                             const CompileOptions& options)
     : machine_(std::move(machine)),
       layout_(net),
       batch_size_(options.batch_size),
       classes_(net.classes),
       jobs_(machine_->devices()),
-      variables_(memory_.floats(layout_.size())),
-      averages_(memory_.floats(layout_.size())) {
+      variables_(memory_.template allocate<Real>(layout_.size())),
+      averages_(memory_.template allocate<Real>(layout_.size())) {
   for (std::size_t t = 0; t < options.device_of_tower.size(); ++t) {
     last_job_ = static_cast<std::size_t>(options.device_of_tower[t]);
     jobs_[last_job_].towers.push_back(t);
-    gradients_.push_back(memory_.floats(layout_.size()));
+    gradients_.push_back(memory_.template allocate<Real>(layout_.size()));
     gradient_pointers_.push_back(gradients_.back().data());
   }
-  if (gradients_.size() > 1 || options.ranks) mean_ = memory_.floats(layout_.size());
+  if (gradients_.size() > 1 || options.ranks)
+    mean_ = memory_.template allocate<Real>(layout_.size());
   if (options.ranks) exchange_ = make_exchange(net, options.ranks);
   for (std::size_t d = 0; d < jobs_.size(); ++d) {
     jobs_[d].owner = this;
     if (!jobs_[d].towers.empty())
-      jobs_[d].plan = std::make_unique<Plan>(net, layout_, batch_size_, true,
-                                             parse_convolution_method(options.convolution),
-                                             machine_->kernels(), machine_->pool(d));
+      jobs_[d].plan =
+          Number::make_plan(net, layout_, {batch_size_, true, choose_arithmetic(options)},
+                            machine_->kernels(), machine_->pool(d));
   }
 
   std::size_t decayed = 0;
@@ -52,33 +60,35 @@ CpuTowers::CpuTowers(std::shared_ptr<Machine> machine, const Net& net,
 
 // The dense layers behind the last spatial one have most of the variables, and their gradients are
 // ready while most of the backward pass is still to come.
-std::unique_ptr<GradientExchange> CpuTowers::make_exchange(
+template <class Number>
+std::unique_ptr<GradientExchange> CpuTowers<Number>::make_exchange(
     const Net& net, const std::shared_ptr<CommunicationThread>& ranks) {
   std::size_t layer = net.layers.size() - 1;
   while (layer > 0 && std::holds_alternative<Dense>(net.layers[layer - 1].op)) --layer;
   first_bucket_layer_ = layer + 1 < net.layers.size() ? layer : 0;
   GradientExchange::Buffers buffers;
-  for (const std::span<float> tower : gradients_)
+  for (const std::span<Real> tower : gradients_)
     buffers.gradients.push_back(std::as_writable_bytes(tower));
   buffers.mean = std::as_writable_bytes(mean_);
   const auto first =
       std::find_if(layout_.variables().begin(), layout_.variables().end(),
                    [&](const Variable& variable) { return variable.layer >= first_bucket_layer_; });
   buffers.first_bucket =
-      sizeof(float) * (first == layout_.variables().end() ? layout_.size() : first->offset);
+      sizeof(Real) * (first == layout_.variables().end() ? layout_.size() : first->offset);
   const auto mean = [this](const std::byte* towers, std::size_t size, std::byte* out) {
-    const std::size_t values = size / sizeof(float);
+    const std::size_t values = size / sizeof(Real);
     for (std::size_t t = 0; t < received_pointers_.size(); ++t)
-      received_pointers_[t] = reinterpret_cast<const float*>(towers) + t * values;
-    machine_->kernels().average.average(received_pointers_, 0, values,
-                                        reinterpret_cast<float*>(out));
+      received_pointers_[t] = reinterpret_cast<const Real*>(towers) + t * values;
+    Number::average(machine_->kernels(), received_pointers_, 0, values,
+                    reinterpret_cast<Real*>(out));
   };
   auto exchange = std::make_unique<GradientExchange>(ranks, std::move(buffers), mean);
   received_pointers_.resize(exchange->towers());
   return exchange;
 }
 
-void CpuTowers::check(std::span<const Batch> batches) const {
+template <class Number>
+void CpuTowers<Number>::check(std::span<const Batch> batches) const {
   if (batches.size() != gradients_.size())
     throw std::invalid_argument("compute_gradients needs one batch per tower");
   for (const Batch& batch : batches) {
@@ -88,7 +98,8 @@ void CpuTowers::check(std::span<const Batch> batches) const {
   }
 }
 
-void CpuTowers::compute_gradients(std::span<const Batch> batches, bool keep_activations) {
+template <class Number>
+void CpuTowers<Number>::compute_gradients(std::span<const Batch> batches, bool keep_activations) {
   if (report_.non_finite) return;
   check(batches);
   const std::lock_guard lock(machine_->mutex());
@@ -99,7 +110,8 @@ void CpuTowers::compute_gradients(std::span<const Batch> batches, bool keep_acti
   if (!exchange_) sum_losses();
 }
 
-void CpuTowers::DeviceJob::operator()() {
+template <class Number>
+void CpuTowers<Number>::DeviceJob::operator()() {
   if (towers.empty()) return;
   plan->prepare(owner->variables_);
   for (const std::size_t t : towers) {
@@ -109,9 +121,8 @@ void CpuTowers::DeviceJob::operator()() {
     const auto layer_done = [this, t](std::size_t layer, double loss) {
       if (layer == owner->first_bucket_layer_) owner->exchange_->first_ready(t, loss);
     };
-    const double loss =
-        plan->gradients(owner->batches_[t], keep, owner->gradients_[t],
-                        exchange != nullptr ? Plan::LayerDone(layer_done) : Plan::LayerDone());
+    const double loss = plan->gradients(owner->batches_[t], keep, owner->gradients_[t],
+                                        exchange != nullptr ? LayerDone(layer_done) : LayerDone());
     if (exchange != nullptr)
       exchange->all_ready();
     else
@@ -119,7 +130,8 @@ void CpuTowers::DeviceJob::operator()() {
   }
 }
 
-void CpuTowers::sum_weight_losses() {
+template <class Number>
+void CpuTowers<Number>::sum_weight_losses() {
   const auto decay_of = [&](const Piece& piece) {
     return layout_.variables()[piece.variable].weight_decay;
   };
@@ -127,7 +139,7 @@ void CpuTowers::sum_weight_losses() {
     Piece& piece = pieces_[static_cast<std::size_t>(task)];
     if (decay_of(piece) != 0)
       piece.squares =
-          machine_->kernels().update.sum_of_squares(piece.size, variables_.data() + piece.begin);
+          Number::sum_of_squares(machine_->kernels(), piece.size, variables_.data() + piece.begin);
   });
 
   std::size_t loss = 0;
@@ -146,12 +158,14 @@ void CpuTowers::sum_weight_losses() {
   }
 }
 
-void CpuTowers::sum_losses() {
+template <class Number>
+void CpuTowers<Number>::sum_losses() {
   for (Losses& losses : report_.towers)
     losses.total = static_cast<float>(static_cast<double>(losses.cross_entropy) + weight_loss_);
 }
 
-void CpuTowers::average_gradients() {
+template <class Number>
+void CpuTowers<Number>::average_gradients() {
   if (report_.non_finite) return;
   if (exchange_) {
     exchange_->finish();
@@ -164,20 +178,21 @@ void CpuTowers::average_gradients() {
   const std::lock_guard lock(machine_->mutex());
   machine_->for_each(static_cast<int>(pieces_.size()), [&](int task) {
     const Piece& piece = pieces_[static_cast<std::size_t>(task)];
-    machine_->kernels().average.average(gradient_pointers_, piece.begin, piece.begin + piece.size,
-                                        mean_.data());
+    Number::average(machine_->kernels(), gradient_pointers_, piece.begin, piece.begin + piece.size,
+                    mean_.data());
   });
 }
 
-void CpuTowers::apply_gradients(float learning_rate, float average_decay) {
+template <class Number>
+void CpuTowers<Number>::apply_gradients(float learning_rate, float average_decay) {
   if (report_.non_finite) return;
   const std::lock_guard lock(machine_->mutex());
-  const float* gradient = mean_.empty() ? gradients_[0].data() : mean_.data();
+  const Real* gradient = mean_.empty() ? gradients_[0].data() : mean_.data();
   machine_->for_each(static_cast<int>(pieces_.size()), [&](int task) {
     Piece& piece = pieces_[static_cast<std::size_t>(task)];
-    piece.seen = machine_->kernels().update.update(
-        piece.size, learning_rate, 1.0f - average_decay, gradient + piece.begin,
-        variables_.data() + piece.begin, averages_.data() + piece.begin);
+    piece.seen = Number::update(machine_->kernels(), piece.size, Real{learning_rate},
+                                Real{1} - Real{average_decay}, gradient + piece.begin,
+                                variables_.data() + piece.begin, averages_.data() + piece.begin);
   });
   report_.non_finite = find_trouble();
   if (report_.non_finite)
@@ -188,7 +203,8 @@ void CpuTowers::apply_gradients(float learning_rate, float average_decay) {
 
 // A variable that was bad before the update caused all else; then come the gradients, and what the
 // update itself made too large; and the losses, where nothing more precise is known.
-std::optional<NonFinite> CpuTowers::find_trouble() const {
+template <class Number>
+std::optional<NonFinite> CpuTowers<Number>::find_trouble() const {
   const auto first = [&](auto test) {
     return std::find_if(pieces_.begin(), pieces_.end(),
                         [&](const Piece& piece) { return test(piece.seen); });
@@ -208,10 +224,11 @@ std::optional<NonFinite> CpuTowers::find_trouble() const {
   return std::nullopt;
 }
 
-NonFinite CpuTowers::name_gradient(std::size_t v) const {
+template <class Number>
+NonFinite CpuTowers<Number>::name_gradient(std::size_t v) const {
   const Variable& variable = layout_.variables()[v];
-  const auto bad = std::find_if(gradients_.begin(), gradients_.end(), [&](std::span<float> tower) {
-    return !all_finite(variable.size, tower.data() + variable.offset);
+  const auto bad = std::find_if(gradients_.begin(), gradients_.end(), [&](std::span<Real> tower) {
+    return !Number::all_finite(variable.size, tower.data() + variable.offset);
   });
   // The sum of finite gradients may overflow: no tower's fault then.
   constexpr int kNone = std::numeric_limits<int>::max();
@@ -223,32 +240,40 @@ NonFinite CpuTowers::name_gradient(std::size_t v) const {
   return {tower == kNone ? -1 : tower, "gradient of " + variable.name, 0};
 }
 
-void CpuTowers::read_variables(std::span<float> out) {
-  std::copy_n(variables_.data(), layout_.size(), out.data());
+template <class Number>
+void CpuTowers<Number>::read_variables(std::span<float> out) {
+  copy_as(variables_.data(), layout_.size(), out.data());
 }
 
-void CpuTowers::read_moving_averages(std::span<float> out) {
-  std::copy_n(averages_.data(), layout_.size(), out.data());
+template <class Number>
+void CpuTowers<Number>::read_moving_averages(std::span<float> out) {
+  copy_as(averages_.data(), layout_.size(), out.data());
 }
 
-void CpuTowers::read_gradients(std::span<float> out) {
-  const std::span<float> gradient = mean_.empty() ? gradients_[0] : mean_;
-  std::copy_n(gradient.data(), layout_.size(), out.data());
+template <class Number>
+void CpuTowers<Number>::read_gradients(std::span<float> out) {
+  const std::span<Real> gradient = mean_.empty() ? gradients_[0] : mean_;
+  copy_as(gradient.data(), layout_.size(), out.data());
 }
 
-void CpuTowers::write_variables(std::span<const float> variables,
-                                std::span<const float> moving_averages) {
+template <class Number>
+void CpuTowers<Number>::write_variables(std::span<const float> variables,
+                                        std::span<const float> moving_averages) {
   for (const Variable& v : layout_.variables()) {  // the padding stays zero
-    std::copy_n(variables.data() + v.offset, v.size, variables_.data() + v.offset);
-    std::copy_n(moving_averages.data() + v.offset, v.size, averages_.data() + v.offset);
+    copy_as(variables.data() + v.offset, v.size, variables_.data() + v.offset);
+    copy_as(moving_averages.data() + v.offset, v.size, averages_.data() + v.offset);
   }
 }
 
-std::span<const float> CpuTowers::activations(const std::string& layer) {
+template <class Number>
+std::span<const float> CpuTowers<Number>::activations(const std::string& layer) {
   const std::span<const float> values = jobs_[last_job_].plan->activations(layer);
   if (!keep_activations_ || values.empty())
     throw std::invalid_argument("no activations were kept of layer " + layer);
   return values;
 }
+
+template class CpuTowers<Fp32>;
+template class CpuTowers<Fp64>;
 
 }  // namespace towers::cpu

@@ -11,11 +11,15 @@
 #include "cpu/gradient_exchange.h"
 #include "cpu/machine.h"
 #include "cpu/memory.h"
-#include "cpu/plan.h"
+#include "cpu/number.h"
 
 namespace towers::cpu {
 
+// Of a kind of number (cpu/number.h): Fp32 or Fp64.
+template <class Number>
 class CpuTowers final : public Towers {
+  using Real = typename Number::Real;
+
  public:
   CpuTowers(std::shared_ptr<Machine> machine, const Net& net, const CompileOptions& options);
 
@@ -35,7 +39,7 @@ class CpuTowers final : public Towers {
   // The towers of one device, which run one after the other.
   struct DeviceJob {
     CpuTowers* owner = nullptr;
-    std::unique_ptr<Plan> plan;
+    std::unique_ptr<typename Number::Plan> plan;
     std::vector<std::size_t> towers;
 
     void operator()();
@@ -62,12 +66,12 @@ class CpuTowers final : public Towers {
   std::vector<Piece> pieces_;
 
   Memory memory_;
-  std::span<float> variables_, averages_;
-  std::vector<std::span<float>> gradients_;  // of each tower
-  std::vector<const float*> gradient_pointers_;
-  std::span<float> mean_;                       // of several towers
+  std::span<Real> variables_, averages_;
+  std::vector<std::span<Real>> gradients_;  // of each tower
+  std::vector<const Real*> gradient_pointers_;
+  std::span<Real> mean_;                        // of several towers
   std::unique_ptr<GradientExchange> exchange_;  // with other ranks
-  std::vector<const float*> received_pointers_;
+  std::vector<const Real*> received_pointers_;
   std::size_t first_bucket_layer_ = 0;
   double weight_loss_ = 0;
   StepReport report_;

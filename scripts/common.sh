@@ -48,9 +48,30 @@ Install them with: apt-get install --no-install-recommends $lacking"
   prefix=$(root_prefix) || die "These system packages are missing, and there is no way to root here: $lacking
 Ask an administrator for: apt-get install --no-install-recommends $lacking"
   say "Installing system packages${prefix:+ with $prefix}: $lacking"
-  local apt=($prefix env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300)
-  "${apt[@]}" update </dev/null >&2 || say "apt-get update failed; trying with the package lists there are."
   # shellcheck disable=SC2086  # a list of names
-  "${apt[@]}" install -y --no-install-recommends $lacking </dev/null >&2 ||
-    die "apt-get could not install them; see above. Then run this again."
+  install_packages "$prefix" $lacking || die "apt-get could not install them; see above. Then run this again."
+}
+
+# install_packages PREFIX NAME...
+install_packages() {
+  local apt=($1 env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300)
+  shift
+  "${apt[@]}" update </dev/null >&2 || say "apt-get update failed; trying with the package lists there are."
+  "${apt[@]}" install -y --no-install-recommends "$@" </dev/null >&2
+}
+
+# want_packages INSTALL GROUP...: as need_packages, but goes on without them where they cannot be installed.
+want_packages() {
+  local install=$1 lacking prefix
+  shift
+  command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || return 0
+  lacking=$(missing $(packages "$@") | tr '\n' ' ')
+  lacking=${lacking% }
+  [ -n "$lacking" ] || return 0
+  if [ "$install" = yes ] && prefix=$(root_prefix); then
+    say "Installing system packages${prefix:+ with $prefix}: $lacking"
+    # shellcheck disable=SC2086  # a list of names
+    install_packages "$prefix" $lacking && return 0
+  fi
+  say "Going on without $lacking (scripts/packages.txt says what for)."
 }

@@ -67,7 +67,7 @@ TEST_CASE("what fails before step 1 deletes nothing") {
       run_towers({train_dir, "--dataset=synthetic", "--init_from=/nonexistent/model"}).exit_code ==
       1);
   CHECK(run_towers({train_dir, "--dataset=synthetic", "--num_gpu=2"}).exit_code == 2);
-  CHECK(run_towers({train_dir, "--dataset=synthetic", "--device=cpu", "--precision=bf16"})
+  CHECK(run_towers({train_dir, "--dataset=synthetic", "--device=cpu", "--precision=fp16"})
             .exit_code == 1);
   CHECK(fs::exists(folder.path() / "run/model.ckpt-3.index"));
 }
@@ -126,9 +126,11 @@ TEST_CASE("variables come from no checkpoint that the new run deletes") {
 
 TEST_CASE("a value that is not supported is told before anything is made") {
   TemporaryFolder folder;
-  for (const std::string flag : {"--precision=bf16", "--precision=fp16"}) {
+  for (const std::string flag : {"--use_fp16", "--precision=fp16"}) {
     INFO(flag);
-    CHECK(quick_run(folder.path() / "run", 1, {flag}).exit_code == 1);
+    const ProcessResult run = quick_run(folder.path() / "run", 1, {"--device=cpu", flag});
+    CHECK(run.exit_code == 1);
+    CHECK(contains(run.err, "--precision=fp16 (--use_fp16) is there for GPUs alone; on the CPU"));
     CHECK_FALSE(fs::exists(folder.path() / "run"));
   }
 }

@@ -154,8 +154,10 @@ void check_against_reference(const BackendUnderTest& row, Backend& backend, cons
     towers->compute_gradients({&host.get(), 1}, true);
     const reference::Decisions decisions = reference::decisions_of(
         problem.net, batch, [&](const std::string& layer) { return towers->activations(layer); });
-    const reference::Pass want =
-        reference::forward_backward(problem.net, variables, batch, &decisions);
+    const reference::Pass want = reference::forward_backward(
+        problem.net, variables, batch, &decisions,
+        row.options.precision == Precision::bf16 ? reference::Operands::bf16
+                                                 : reference::Operands::exact);
     CHECK(want.contradiction <= row.tolerance);
     for (std::size_t l = 0; l < problem.net.layers.size(); ++l) {
       if (!has_outputs_to_read(problem.net.layers[l])) continue;

@@ -20,7 +20,10 @@ TEST_CASE("towers of a part each do what one tower does with the whole") {
       const std::unique_ptr<Towers> one = compile(row, backend, problem, 12);
       const std::unique_ptr<Towers> many = compile(row, backend, problem, 12 / count, count);
       const HostBatches whole(backend, problem, 1), parts(backend, problem, count);
-      for (int s = 0; s < 3; ++s) {
+      // In bf16 the gradient of a mean over other numbers of images rounds otherwise, and from the
+      // second step on so do the variables, with decisions that flip.
+      const int steps = row.options.precision == Precision::bf16 ? 1 : 3;
+      for (int s = 0; s < steps; ++s) {
         run_step(*one, whole.get());
         run_step(*many, parts.get());
         const Losses expected = one->report().towers.at(0);
@@ -126,6 +129,9 @@ TEST_CASE("a step after writing variables is the step of a run that starts there
       run_step(*through, parts.get());
       run_step(*resumed, parts.get());
     }
+    check_flat(problem, "value", variables_of(*resumed, problem),
+               doubles(variables_of(*through, problem)), row.tolerance);
+    if (!row.resumes_exactly) return;
     CHECK(variables_of(*through, problem) == variables_of(*resumed, problem));
     CHECK(averages_of(*through, problem) == averages_of(*resumed, problem));
   });

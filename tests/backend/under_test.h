@@ -15,12 +15,21 @@ namespace towers::test {
 // hundredth of what any wrong term would leave.
 constexpr double kTolerance = 1e-5;
 
+// What the project promises against TensorFlow (norm-wise relative, per tensor): both sides round
+// in float32.
+constexpr double kGoldenTolerance = 1e-4;
+
 struct BackendUnderTest {
   std::string name;
   std::function<std::unique_ptr<Backend>()> make;
   // Precision, determinism and convolution to compile with; a case fills in the rest.
   CompileOptions options{};
   double tolerance = kTolerance;  // wider only with a reason written where the row is
+  // Against TensorFlow's values, which are fp32's.
+  double golden_tolerance = kGoldenTolerance;
+  double golden_gradient_tolerance = kGoldenTolerance;
+  // Whether a run that starts from another one's variables goes on with its bytes.
+  bool resumes_exactly = true;
   // Rounds otherwise than TensorFlow's direct convolution, so that some relu and pool decisions
   // flip even where those of a direct convolution do not.
   bool flips = false;

@@ -58,7 +58,9 @@ TEST_CASE("help shows defaults and choices") {
   const std::string text = information({"--help"});
   CHECK(matches(text, "--batch_size=N .*\\[128\\]") == 1);
   CHECK(matches(text, "--\\[no\\]allow_soft_placement(.|\n)*?\\[true\\]") > 0);
-  CHECK(matches(text, "--precision=NAME .*fp32, bf16, fp16 or fp64 \\[fp32\\]") == 1);
+  CHECK(matches(text,
+                "--precision=NAME .*of "
+                "products;[^:]*:\\s+fp32,\\s+bf16,\\s+fp16\\s+or\\s+fp64\\s+\\[fp32\\]") == 1);
   CHECK(matches(text, "--seed=N .*\\[random\\]") == 1);
   CHECK(matches(text, "\\[\\]") == 0);
 }

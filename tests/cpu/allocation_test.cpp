@@ -33,8 +33,14 @@ TEST_CASE("a step allocates nothing") {
   const Net net = small_cifar10_net();
   const std::unique_ptr<Backend> backend = make_backend({4, 2, "auto"});
   const Batches batches(net, 3, 5);
+  std::vector<std::pair<Precision, std::string>> kinds{{Precision::fp64, "auto"}};
   for (const std::string& convolution : kConvolutions) {
-    const std::unique_ptr<Towers> towers = compile(*backend, net, 3, 5, convolution);
+    kinds.emplace_back(Precision::fp32, convolution);
+    kinds.emplace_back(Precision::bf16, convolution);  // emulated: oneDNN allocates at each call
+  }
+  for (const auto& [precision, convolution] : kinds) {
+    CAPTURE(to_string(precision), convolution);
+    const std::unique_ptr<Towers> towers = compile(*backend, net, 3, 5, convolution, precision);
     const long before = allocations;
     for (int s = 0; s < 3; ++s) step(*towers, batches.get());
     towers->compute_gradients(batches.get(), true);

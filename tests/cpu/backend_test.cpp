@@ -58,11 +58,18 @@ TEST_CASE("what is not available is an error that names what is") {
   CompileOptions options;
   options.batch_size = 2;
   options.device_of_tower = {0};
-  for (const Precision precision : {Precision::bf16, Precision::fp16, Precision::fp64}) {
-    options.precision = precision;
-    CHECK_THROWS_WITH(backend->compile(net, options), Catch::Contains("--precision=fp32"));
-    CHECK_THROWS_WITH(backend->compile_inference(net, 2, precision, 0),
-                      Catch::Contains("--precision=" + to_string(precision)));
+  options.precision = Precision::fp16;
+  const std::string no_fp16 =
+      "--precision=fp16 (--use_fp16) is there for GPUs alone; on the CPU give --precision=bf16, or "
+      "fp32";
+  CHECK_THROWS_WITH(backend->compile(net, options), no_fp16);
+  CHECK_THROWS_WITH(backend->compile_inference(net, 2, Precision::fp16, 0), no_fp16);
+  options.precision = Precision::fp64;
+  for (const char* convolution : {"winograd4", "winograd2"}) {
+    options.convolution = convolution;
+    CHECK_THROWS_AS(backend->compile(net, options), UsageError);
+    CHECK_THROWS_WITH(backend->compile(net, options),
+                      Catch::Contains("--precision=fp64") && Catch::Contains(convolution));
   }
   options.precision = Precision::fp32;
   options.convolution = "fft";

@@ -9,7 +9,20 @@
 #include "cpu/winograd_matrices.h"
 
 using namespace towers;
-using namespace towers::cpu;
+using cpu::folded;
+using cpu::Matrix;
+using cpu::transform_operations;
+
+namespace {
+
+std::vector<LayerOperations> executed_operations(const Net& net, const std::string& convolution,
+                                                 int batch_size,
+                                                 Precision precision = Precision::fp32) {
+  return cpu::executed_operations(
+      net, {.batch_size = batch_size, .precision = precision, .convolution = convolution});
+}
+
+}  // namespace
 
 TEST_CASE("a transform's operations are counted as the transforms are written") {
   // Rows 1 0 -1 0, and as pair -a + b, where a and b are shared; last 0 -1 0 1. In one dimension
@@ -27,6 +40,15 @@ TEST_CASE("direct convolution executes what is counted as direct convolution") {
   const Net net = cifar10_net();
   CHECK(sum_of_steps(executed_operations(net, "direct", 128)) == step_operations(net));
   CHECK_THROWS_AS(executed_operations(net, "abacus", 128), UsageError);
+}
+
+TEST_CASE("what is executed goes by the precision too") {
+  const Net net = cifar10_net();
+  CHECK(sum_of_steps(executed_operations(net, "auto", 128, Precision::fp64)) ==
+        step_operations(net));
+  // Emulated, by the algorithm named.
+  CHECK(sum_of_steps(executed_operations(net, "winograd4", 128, Precision::bf16)) ==
+        sum_of_steps(executed_operations(net, "winograd4", 128)));
 }
 
 TEST_CASE("Winograd's transforms execute their products, and some operations around them") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/cpu/support.h"
@@ -12,9 +13,11 @@ namespace {
 
 // All that a few steps leave behind.
 std::vector<float> outcome(const Options& options, const Net& net, int towers, int size,
-                           const std::string& convolution = "auto") {
+                           const std::string& convolution = "auto",
+                           Precision precision = Precision::fp32) {
   const std::unique_ptr<Backend> backend = make_backend(options);
-  const std::unique_ptr<Towers> compiled = compile(*backend, net, towers, size, convolution);
+  const std::unique_ptr<Towers> compiled =
+      compile(*backend, net, towers, size, convolution, precision);
   const Batches batches(net, towers, size);
   std::vector<float> all;
   for (int s = 0; s < 3; ++s) {
@@ -53,6 +56,34 @@ TEST_CASE("the same bytes for any number of threads and devices") {
         }
     }
   }
+}
+
+TEST_CASE("the same bytes for any number of threads and devices in bf16 and fp64") {
+  const Net net = small_cifar10_net();
+  for (const auto& [precision, convolution] :
+       {std::pair{Precision::bf16, "auto"}, std::pair{Precision::bf16, "direct"},
+        std::pair{Precision::bf16, "winograd4"}, std::pair{Precision::fp64, "auto"}})
+    for (const int size : {5, 19}) {
+      const auto run = [&](const Options& options) {
+        return outcome(options, net, 3, size, convolution, precision);
+      };
+      const std::vector<float> expected = run({1, 1, "auto"});
+      for (const Options& options :
+           {Options{2, 1, "auto"}, Options{7, 1, "auto"}, Options{3, 2, "auto"}}) {
+        CAPTURE(to_string(precision), convolution, size, options.threads, options.devices);
+        CHECK(same_bytes(run(options), expected));
+      }
+    }
+}
+
+TEST_CASE("fp64 gives the same bytes on every vector target") {
+  const Net net = small_cifar10_net();
+  const auto run = [&](const std::string& simd) {
+    return outcome({2, 1, simd}, net, 1, 6, "auto", Precision::fp64);
+  };
+  const std::vector<float> expected = run("auto");
+  for_each_target(
+      [&](SimdTarget target) { CHECK(same_bytes(run(hwy::TargetName(target)), expected)); });
 }
 
 TEST_CASE("the same bytes on every vector target") {

@@ -22,6 +22,7 @@ TEST_CASE("every kernel comes from the target asked for") {
     CHECK(kernels.norm.target == target);
     CHECK(kernels.update.target == target);
     CHECK(kernels.average.target == target);
+    CHECK(kernels.bf16.target == target);
     CHECK(kernels.winograd2.target == target);
     CHECK(kernels.winograd4.target == target);
     CHECK(kernels.narrow_winograd2.target == target);

@@ -66,8 +66,10 @@ class Batches {
 
 // `towers` towers of `backend`, round its devices, with initial values.
 inline std::unique_ptr<Towers> compile(Backend& backend, const Net& net, int towers, int size,
-                                       const std::string& convolution = "auto") {
+                                       const std::string& convolution = "auto",
+                                       Precision precision = Precision::fp32) {
   CompileOptions options;
+  options.precision = precision;
   options.convolution = convolution;
   options.batch_size = size;
   for (int t = 0; t < towers; ++t)

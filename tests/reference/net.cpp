@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <thread>
 
@@ -46,12 +47,12 @@ void add_weight_decay(const VariableLayout& layout, std::span<const double> vari
 }  // namespace
 
 Pass forward_backward(const Net& net, std::span<const double> variables, const Batch& batch,
-                      const Decisions* forced) {
+                      const Decisions* forced, Operands operands) {
   const VariableLayout layout(net);
   Pass pass;
   allocate(net, static_cast<std::size_t>(batch.size()), pass);
   if (forced) pass.decisions = *forced;
-  Walk walk(net, variables, batch, forced != nullptr, pass);
+  Walk walk(net, variables, batch, forced != nullptr, operands, pass);
 
   const int blocks = std::min(kBlocks, batch.size());
   std::vector<std::vector<double>> gradients(static_cast<std::size_t>(blocks));
@@ -75,6 +76,12 @@ Pass forward_backward(const Net& net, std::span<const double> variables, const B
   pass.losses.total = pass.losses.cross_entropy;
   add_weight_decay(layout, variables, pass);
   return pass;
+}
+
+double round_to_bf16(double value) {
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);  // 0.5 <= fraction < 1
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, 8)), exponent - 8);
 }
 
 void apply_gradients(std::span<const double> gradients, double learning_rate, double average_decay,

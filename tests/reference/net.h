@@ -47,10 +47,15 @@ struct Pass {
   const std::vector<double>& logits() const { return outputs[outputs.size() - 2]; }
 };
 
+// What convolutions and dense layers multiply: values as they are, or rounded to bf16 (8
+// significant bits, to nearest even). Biases, sums and all else are exact.
+enum class Operands { exact, bf16 };
+double round_to_bf16(double value);
+
 // Forward and backward of one tower. With `forced`, relu and pool take those decisions and make
 // none of their own. Runs on all cores; the result does not depend on their number.
 Pass forward_backward(const Net& net, std::span<const double> variables, const Batch& batch,
-                      const Decisions* forced = nullptr);
+                      const Decisions* forced = nullptr, Operands operands = Operands::exact);
 
 // The decisions that follow from the outputs of the convolution and dense layers, [size, extent]
 // each, as another implementation computed them.

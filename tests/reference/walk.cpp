@@ -65,7 +65,8 @@ double Walk::forward(std::size_t example) {
   for (std::size_t l = 0; l < net_.layers.size(); ++l) {
     const Layer& layer = net_.layers[l];
     const Extent in = input_extent(l);
-    const double* x = input(l, example);
+    std::vector<double> room;
+    const double* x = operand(l, input(l, example), in.size(), room);
     double* y = at(pass_.outputs, l, example);
     if (const auto* c = std::get_if<Convolution>(&layer.op)) {
       convolution_forward(*c, in, x, parameter(flat, l, 0), parameter(flat, l, 1), y);
@@ -94,13 +95,15 @@ void Walk::backward(std::size_t example, double* gradients) {
   for (std::size_t l = last; l-- > 0;) {
     const Layer& layer = net_.layers[l];
     const Extent in = input_extent(l);
-    const double* x = input(l, example);
+    std::vector<double> room;
+    const double* x = operand(l, input(l, example), in.size(), room);
     std::vector<double> dx(in.size());
     if (has_relu(layer)) {
       const std::uint8_t* passed = at(pass_.decisions.relu, l, example);
       for (std::size_t i = 0; i < dy.size(); ++i)
         if (!passed[i]) dy[i] = 0;
     }
+    if (multiplies(l)) round(dy);
     if (const auto* c = std::get_if<Convolution>(&layer.op)) {
       convolution_backward(*c, in, x, parameter(flat, l, 0), dy.data(), dx.data(),
                            parameter(gradients, l, 0), parameter(gradients, l, 1));

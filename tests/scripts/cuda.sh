@@ -12,7 +12,7 @@ machine() {
   fake id 'echo 1000'
   rm -f bin/dpkg-query
   printf '#!/bin/bash\ncat <<END\n%s\nEND\n' \
-    "$(awk '$1 == "build" || $1 == "cuda" { print "installed " $2 }' "$checkout/scripts/packages.txt")" >bin/dpkg-query
+    "$(awk '$1 == "build" || $1 == "option" || $1 == "cuda" { print "installed " $2 }' "$checkout/scripts/packages.txt")" >bin/dpkg-query
   chmod +x bin/dpkg-query
   fake apt-get ''
   printf '%s\n' "$1" >lacks

@@ -67,6 +67,24 @@ failed_install_ends() {
   ! grep -q cmake calls || fail 'went on'
 }
 
+what_may_lack_is_installed_by_root() {
+  machine 0 $(listed build)
+  quietly 0 "$build"
+  said "Installing system packages: $(echo $(listed option))"
+  grep -q '^cmake' calls || fail 'did not build'
+}
+
+what_may_lack_stops_nothing() {
+  machine 0 $(listed build)
+  fake apt-get 'case "$*" in *install*) exit 100 ;; esac'
+  quietly 0 "$build"
+  said "Going on without $(echo $(listed option))"
+  machine 1000 $(listed build)
+  quietly 0 "$build" --no-install
+  said "Going on without $(echo $(listed option))"
+  grep -q '^cmake' calls || fail 'did not build'
+}
+
 other_systems_go_on() {
   machine 1000
   mkdir tools
