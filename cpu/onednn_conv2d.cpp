@@ -51,7 +51,7 @@ class OnednnConv2d final : public SpatialLayer {
     values_ = memory.floats(values_size_ * images(workers_));
     if (!setting.training) return;
 
-    const int blocks = std::min(kBlocks, setting.batch_size);
+    const int blocks = blocks_of(setting.batch_size);
     if (weights.size > kFewWeights) longest_run_ = (setting.batch_size + blocks - 1) / blocks;
     d_out_size_ = output.size() * images(longest_run_);
     d_out_ = memory.allocate<Bf16>(d_out_size_ * images(workers_));
