@@ -90,8 +90,10 @@ class Bench {
     if (options_.what == "input" || backend.devices().front().kind != DeviceKind::cpu) return {};
     const auto [known, is_new] = peaks_.try_emplace(c.options.compute_threads);
     if (is_new) {
-      const cpu::Peak peak = cpu::measure_peak(
-          {.threads = c.options.compute_threads, .devices = 1, .simd = c.options.simd});
+      const cpu::Peak peak = cpu::measure_peak({.threads = c.options.compute_threads,
+                                                .devices = 1,
+                                                .simd = c.options.simd,
+                                                .pin_threads = c.options.pin_threads});
       known->second = {peak.flops, peak.bytes};
     }
     return known->second;

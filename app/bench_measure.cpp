@@ -205,11 +205,13 @@ std::vector<Measurement> measure_layers(const BenchCase& c, const Net& net, Back
   if (backend.devices().front().kind != DeviceKind::cpu)
     throw Error("--what=layers measures the CPU's layers alone; give --device=cpu");
   const cli::BenchOptions& o = c.options;
-  cpu::TimedTower tower({.threads = o.compute_threads, .devices = 1, .simd = o.simd}, net,
-                        {.batch_size = o.batch_size,
-                         .precision = parse_precision(o.precision),
-                         .device_of_tower = {0},
-                         .convolution = c.convolution});
+  cpu::TimedTower tower(
+      {.threads = o.compute_threads, .devices = 1, .simd = o.simd, .pin_threads = o.pin_threads},
+      net,
+      {.batch_size = o.batch_size,
+       .precision = parse_precision(o.precision),
+       .device_of_tower = {0},
+       .convolution = c.convolution});
   const FixedBatches batches(c, net, backend);
   Measurement all = measure(
       c, [&] { tower.run(batches.get()[0]); }, [] {}, [&] { tower.reset(); });

@@ -110,6 +110,8 @@ std::vector<Flag> device_flags() {
                            "of all CPU devices; 0: as many as allowed")),
       common("cpu_devices", group, running | devices_bit, whole(&O::cpu_devices, 1, 1024),
              "number of devices to split the CPU into"),
+      common("pin_threads", group, running, boolean(&O::pin_threads),
+             "keep each compute thread on a processor of its own"),
       common("simd", group, running | devices_bit,
              text(&O::simd, "TARGET", "auto or the name of a vector target", not_empty),
              "vector instructions of the CPU, by name"),

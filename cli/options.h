@@ -25,6 +25,7 @@ struct CommonOptions {
   int compute_threads = 0;           // 0: from the affinity mask and the cgroup quota
   std::optional<int> input_threads;  // unset: chosen; 0: synchronous
   int cpu_devices = 1;
+  bool pin_threads = false;  // each compute thread on a processor of its own
   std::string simd = "auto";
   std::string log_level = "info";  // debug, info, warning, error, off
   bool quiet = false;

@@ -9,23 +9,11 @@
 #include <sstream>
 #include <thread>
 
+#include "core/error.h"
 #include "cpu/backend.h"
 
 namespace towers::cpu {
 namespace {
-
-// Processors in the affinity mask, which may be larger than cpu_set_t.
-int affinity_threads() {
-  for (int processors = CPU_SETSIZE; processors <= CPU_SETSIZE * 64; processors *= 2) {
-    cpu_set_t* mask = CPU_ALLOC(static_cast<std::size_t>(processors));
-    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(processors));
-    const bool known = mask != nullptr && ::sched_getaffinity(0, bytes, mask) == 0;
-    const int count = known ? CPU_COUNT_S(bytes, mask) : 0;
-    CPU_FREE(mask);
-    if (known) return count;
-  }
-  return static_cast<int>(std::thread::hardware_concurrency());
-}
 
 std::string text_of(const std::filesystem::path& file) {
   std::ifstream in(file);
@@ -52,6 +40,32 @@ bool has_cpu(const std::string& controllers) {
 
 }  // namespace
 
+std::vector<int> allowed_processors() {
+  // The mask may be larger than cpu_set_t.
+  for (int processors = CPU_SETSIZE; processors <= CPU_SETSIZE * 64; processors *= 2) {
+    cpu_set_t* mask = CPU_ALLOC(static_cast<std::size_t>(processors));
+    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(processors));
+    const bool known = mask != nullptr && ::sched_getaffinity(0, bytes, mask) == 0;
+    std::vector<int> allowed;
+    for (int p = 0; known && p < processors; ++p)
+      if (CPU_ISSET_S(static_cast<std::size_t>(p), bytes, mask)) allowed.push_back(p);
+    CPU_FREE(mask);
+    if (known) return allowed;
+  }
+  return {};
+}
+
+std::vector<int> processors_for(int threads) {
+  std::vector<int> processors = allowed_processors();
+  if (static_cast<int>(processors.size()) < threads)
+    throw UsageError(
+        "--pin_threads keeps each compute thread on a processor of its own, and there are " +
+        std::to_string(threads) + " threads for " + std::to_string(processors.size()) +
+        " processors; lower --compute_threads");
+  processors.resize(static_cast<std::size_t>(threads));
+  return processors;
+}
+
 std::optional<int> cgroup_threads(const std::string& membership,
                                   const std::filesystem::path& mount) {
   std::optional<double> least;
@@ -76,7 +90,10 @@ std::optional<int> cgroup_threads(const std::string& membership,
 }
 
 int available_threads() {
-  const int threads = std::max(1, affinity_threads());
+  const std::vector<int> processors = allowed_processors();
+  const int threads =
+      std::max(1, processors.empty() ? static_cast<int>(std::thread::hardware_concurrency())
+                                     : static_cast<int>(processors.size()));
   const std::optional<int> quota = cgroup_threads(text_of("/proc/self/cgroup"), "/sys/fs/cgroup");
   return quota ? std::min(threads, *quota) : threads;
 }

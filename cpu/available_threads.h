@@ -4,8 +4,15 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace towers::cpu {
+
+// Numbers of the processors in the affinity mask, ascending; empty where the system does not say.
+std::vector<int> allowed_processors();
+
+// The first `threads` of them, to keep a thread on each. Throws UsageError where there are fewer.
+std::vector<int> processors_for(int threads);
 
 // Processors that control groups allow, rounded up, or nothing where they set no limit.
 // `membership` is the text of /proc/self/cgroup, `mount` the folder where control groups are

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <fstream>
 #include <new>
+#include <numeric>
 
 #include "core/error.h"
 #include "cpu/arithmetic.h"
+#include "cpu/available_threads.h"
 #include "cpu/inference.h"
 #include "cpu/machine.h"
 #include "cpu/towers.h"
@@ -57,10 +59,11 @@ class CpuBackend final : public Backend {
     const SimdTarget target = find_target(options.simd);
     const int threads = options.threads == 0 ? available_threads() : options.threads;
     const std::vector<int> shares = share_out(threads, options.devices);
-    machine_ = std::make_shared<Machine>(target, shares);
+    const int total = std::accumulate(shares.begin(), shares.end(), 0);
+    machine_ = std::make_shared<Machine>(
+        target, shares, options.pin_threads ? processors_for(total) : std::vector<int>());
 
     const std::string name = processor_name();
-    int total = 0;
     for (std::size_t d = 0; d < shares.size(); ++d) {
       Device device;
       device.kind = DeviceKind::cpu;
@@ -68,7 +71,6 @@ class CpuBackend final : public Backend {
       device.description = name;
       device.threads = shares[d];
       devices_.push_back(device);
-      total += shares[d];
     }
     description_ = std::string("CPU, ") + hwy::TargetName(machine_->kernels().target()) + ", " +
                    counted(total, "thread");

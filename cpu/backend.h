@@ -12,6 +12,7 @@ struct Options {
   int threads = 0;  // in all, shared out over the devices; 0: as affinity and cgroup allow
   int devices = 1;  // /cpu:0, /cpu:1, ...: each has its own share of the threads
   std::string simd = "auto";  // a vector target by Highway's name, for example AVX2
+  bool pin_threads = false;   // each on a processor of its own, of those that affinity allows
 };
 
 // Throws UsageError for a vector target that this machine or build does not have, naming those it

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -15,11 +16,18 @@ namespace towers::cpu {
 
 class Machine {
  public:
-  // One pool per entry of `threads`.
-  Machine(SimdTarget target, const std::vector<int>& threads) : kernels_(target) {
-    for (const int count : threads)
-      pools_.push_back(
-          std::make_unique<ThreadPool>(count, "/cpu:" + std::to_string(pools_.size())));
+  // One pool per entry of `threads`, of which thread after thread is kept on the next one of
+  // `processors` unless these are empty.
+  Machine(SimdTarget target, const std::vector<int>& threads,
+          const std::vector<int>& processors = {})
+      : kernels_(target) {
+    std::span<const int> left = processors;
+    for (const int count : threads) {
+      const std::size_t share = left.empty() ? 0 : static_cast<std::size_t>(count);
+      pools_.push_back(std::make_unique<ThreadPool>(count, "/cpu:" + std::to_string(pools_.size()),
+                                                    left.first(share)));
+      left = left.subspan(share);
+    }
     shares_.resize(pools_.size());
   }
 

@@ -1,5 +1,8 @@
 #include "cpu/thread_pool.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include <algorithm>
 #include <string>
 #include <system_error>
@@ -44,7 +47,7 @@ std::uint32_t ThreadPool::Signal::wait_beyond(std::uint32_t seen) {
   return count_.load(std::memory_order_acquire);
 }
 
-ThreadPool::ThreadPool(int threads, std::string name) {
+ThreadPool::ThreadPool(int threads, std::string name, std::span<const int> processors) {
   threads_.reserve(static_cast<std::size_t>(std::max(threads, 1)));
   try {
     threads_.emplace_back([this, name = std::move(name)] {
@@ -57,6 +60,26 @@ ThreadPool::ThreadPool(int threads, std::string name) {
     stop();
     throw Error("cannot start " + std::to_string(threads) + " compute threads (" + e.what() +
                 "); lower --compute_threads");
+  }
+  try {
+    keep_on(processors);
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+void ThreadPool::keep_on(std::span<const int> processors) {
+  for (std::size_t t = 0; t < processors.size(); ++t) {
+    const std::size_t processor = static_cast<std::size_t>(processors[t]);
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(processor + 1),
+                                                               [](cpu_set_t* s) { CPU_FREE(s); });
+    const std::size_t bytes = CPU_ALLOC_SIZE(processor + 1);
+    CPU_ZERO_S(bytes, set.get());
+    CPU_SET_S(processor, bytes, set.get());
+    if (const int error = ::pthread_setaffinity_np(threads_[t].native_handle(), bytes, set.get()))
+      throw Error("cannot keep a compute thread on processor " + std::to_string(processor) + " (" +
+                  std::generic_category().message(error) + "); leave --pin_threads out");
   }
 }
 

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -23,8 +24,10 @@ namespace towers::cpu {
 // Threads that have nothing to do spin for some tens of microseconds, then sleep.
 class ThreadPool {
  public:
-  // At least one thread. Throws Error where the system refuses them.
-  explicit ThreadPool(int threads, std::string name = "compute");
+  // At least one thread. `processors`: of each thread the one that it is kept on; empty: the system
+  // moves them. Throws Error where the system refuses threads or processors.
+  explicit ThreadPool(int threads, std::string name = "compute",
+                      std::span<const int> processors = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -75,6 +78,7 @@ class ThreadPool {
 
   void start_job(Call job);
   void run_tasks(int tasks, Call body);
+  void keep_on(std::span<const int> processors);
   void stop();
   void take_tasks(int worker);
   void lead();

@@ -7,10 +7,19 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "cpu/available_threads.h"
 #include "tests/cpu/support.h"
 
 namespace towers::cpu::test {
 namespace {
+
+TEST_CASE("threads are pinned to the processors that are allowed, or refused") {
+  const int allowed = static_cast<int>(allowed_processors().size());
+  REQUIRE(allowed > 0);
+  CHECK(make_backend({allowed, 1, "auto", true})->devices().at(0).threads == allowed);
+  CHECK_THROWS_WITH(make_backend({allowed + 1, 1, "auto", true}),
+                    Catch::Contains("--pin_threads") && Catch::Contains("lower --compute_threads"));
+}
 
 TEST_CASE("threads are shared out over the devices") {
   const std::unique_ptr<Backend> backend = make_backend({5, 3, "auto"});

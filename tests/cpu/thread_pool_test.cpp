@@ -1,5 +1,8 @@
 #include "cpu/thread_pool.h"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -7,6 +10,8 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include "cpu/available_threads.h"
 
 namespace towers::cpu::test {
 namespace {
@@ -35,6 +40,27 @@ TEST_CASE("every task runs once, on a worker of the pool, for any number of thre
       for (const auto& count : runs) CHECK(count == 1);
     }
   }
+}
+
+TEST_CASE("each thread is kept on the processor that it was given") {
+  std::vector<int> processors = allowed_processors();
+  std::reverse(processors.begin(), processors.end());
+  processors.resize(std::min<std::size_t>(processors.size(), 4));
+  const int threads = static_cast<int>(processors.size());
+  ThreadPool pool(threads, "pinned", processors);
+  std::vector<int> seen(processors.size(), -1);
+  std::atomic<int> here{0};
+  pool.run([&] {
+    pool.parallel_for(threads, [&](int, int worker) {
+      seen[static_cast<std::size_t>(worker)] = ::sched_getcpu();
+      // Until all have come, or one thread could take two tasks.
+      ++here;
+      while (here < threads) std::this_thread::yield();
+    });
+  });
+  CHECK(seen == processors);
+  const std::vector<int> none{1 << 20};
+  CHECK_THROWS_WITH(ThreadPool(1, "pinned", none), Catch::Contains("leave --pin_threads out"));
 }
 
 TEST_CASE("hundreds of short rounds end, each after the last") {
