@@ -1,6 +1,7 @@
 #include "cpu/gemm.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #undef HWY_TARGET_INCLUDE
@@ -147,9 +148,18 @@ void SumNarrowRows(std::ptrdiff_t rows, std::ptrdiff_t columns, TileSum tile) {
   for (std::ptrdiff_t i = 0; i < rows; ++i) std::copy_n(sums + i * kPanel, columns, c + i * c_row);
 }
 
-HWY_INLINE void PrefetchPanel(const float* values) {
-  hwy::Prefetch(values);
-  hwy::Prefetch(values + kPanel - 1);
+// What the tile `down` rows further, of `rows` rows, starts from and is written to: where C is
+// large, that comes from far away.
+HWY_INLINE void PrefetchTile(const TileSum& tile, std::ptrdiff_t down, std::ptrdiff_t rows) {
+  const auto row_of = [](const float* values) {
+    hwy::Prefetch(values);
+    hwy::Prefetch(values + kPanel - 1);
+  };
+  for (std::ptrdiff_t i = down; i < down + rows; ++i) {
+    row_of(tile.c + i * tile.c_row);
+    if (tile.start != nullptr && tile.start != tile.c && tile.start_row != 0)
+      row_of(tile.start + i * tile.start_row);
+  }
 }
 
 // All rows of one panel's columns, over a block of k that begins at `tile.b`.
@@ -164,18 +174,11 @@ void SumBlock(const Gemm& g, std::ptrdiff_t column, std::ptrdiff_t a_offset, boo
       const std::ptrdiff_t rows = g.rows * (t + 1) / tiles - row;
       tile.a = g.a + group * g.a_group + row * g.a_row + a_offset;
       tile.c = g.c + group * g.c_group + row * g.c_row + column;
-      // The next tile's values come from far away where C is large.
-      if (row + rows < g.rows) {
-        for (std::ptrdiff_t i = rows; i < std::min(2 * rows, g.rows - row); ++i) {
-          PrefetchPanel(tile.c + i * g.c_row);
-          if (first && g.start != nullptr && g.start_row != 0)
-            PrefetchPanel(g.start + group * g.start_group + (row + i) * g.start_row + column);
-        }
-      }
       if (!first)
         tile.start = tile.c;
       else if (g.start != nullptr)
         tile.start = g.start + group * g.start_group + row * g.start_row + column;
+      PrefetchTile(tile, rows, std::min(rows, g.rows - row - rows));
       if (columns == kPanel)
         SumRows(rows, tile);
       else
@@ -185,12 +188,11 @@ void SumBlock(const Gemm& g, std::ptrdiff_t column, std::ptrdiff_t a_offset, boo
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Of a whole panel whose source has its columns' values side by side: transposed in blocks of 4
-// x 4.
+// Of a whole panel whose source has each column's values side by side: transposes blocks of 4 x 4.
 HWY_INLINE void PackColumns(const float* from, std::ptrdiff_t column_stride,
                             std::ptrdiff_t k_values, float* panel) {
   const hn::FixedTag<float, 4> d;
-  const hn::Repartition<double, decltype(d)> pairs;
+  const hn::Repartition<std::uint64_t, decltype(d)> pairs;
   const std::ptrdiff_t whole = k_values / 4 * 4;
   for (std::ptrdiff_t k = 0; k < whole; k += 4) {
     for (std::ptrdiff_t n = 0; n < kPanel; n += 4) {
