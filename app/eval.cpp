@@ -1,6 +1,7 @@
 // `towers eval`: precision @ 1 of the newest checkpoint, once or again for each new one.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "app/backend_choice.h"
@@ -48,7 +49,6 @@ class Evaluator {
         examples_(checked_examples(options, dataset_)),
         evaluation_(*backend_, net_, dataset_, options.batch_size,
                     parse_precision(options.precision)),
-        events_(options.eval_dir),
         variables_(layout_.size()) {
     if (options.log_device_placement)
       for (const std::string& line : placement_lines(net_, {full_name(backend_->devices()[0])}))
@@ -70,10 +70,11 @@ class Evaluator {
                   "): " + std::to_string(result.right) + " of " + std::to_string(result.examples) +
                   " right");
     cli::print_line(cli::precision_line(std::chrono::system_clock::now(), result.precision()));
-    events_.begin_summary(step);
-    events_.scalar("Precision @ 1", static_cast<float>(result.precision()));
-    events_.end_summary();
-    events_.flush();
+    if (!events_) events_.emplace(options_.eval_dir);
+    events_->begin_summary(step);
+    events_->scalar("Precision @ 1", static_cast<float>(result.precision()));
+    events_->end_summary();
+    events_->flush();
     return true;
   }
 
@@ -85,7 +86,7 @@ class Evaluator {
   data::Dataset dataset_;
   std::int64_t examples_;
   Evaluation evaluation_;
-  data::EventFileWriter events_;
+  std::optional<data::EventFileWriter> events_;  // from the first evaluation on
   std::vector<float> variables_;
 };
 

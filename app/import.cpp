@@ -82,10 +82,24 @@ void write_run_state(const data::SafetensorsReader& reader, const std::filesyste
   data::write_file_atomically(folder / "flags.txt", to_text(state));
 }
 
+// A checkpoint of that name is not written over, and nothing is put among the checkpoints of a run
+// that is under way: it may soon write, or delete, one of that name.
+void refuse_taken(const std::filesystem::path& prefix) {
+  std::error_code ignored;
+  if (std::filesystem::exists(prefix.string() + ".index", ignored))
+    throw Error("--output=" + prefix.string() + ": there is such a checkpoint, which was not " +
+                "touched; give another name, or delete it first");
+  const std::filesystem::path folder = prefix.parent_path();
+  if (data::is_in_use(folder.empty() ? "." : folder))
+    throw Error("--output=" + prefix.string() +
+                " lies in the folder of a running training; give another folder");
+}
+
 }  // namespace
 
 int run_import(const cli::ImportOptions& options) {
   const VariableLayout layout(cifar10_net());
+  if (!options.output.empty()) refuse_taken(options.output);
   const data::SafetensorsReader reader(options.arguments.front());
   const Model model = read_model(reader, layout);
   const float step = static_cast<float>(model.step);
@@ -96,6 +110,11 @@ int run_import(const cli::ImportOptions& options) {
     if (!folder.checkpoints().empty())
       throw Error("--train_dir=" + options.train_dir +
                   " holds a run's checkpoints; import into another folder, or to --output=PREFIX");
+    for (const char* name : {"checkpoint", "flags.txt"})
+      if (std::filesystem::exists(folder.path() / name))
+        throw Error((folder.path() / name).string() +
+                    " is there, of a run or somebody's own; import into another folder, or to "
+                    "--output=PREFIX");
     // As the trainer names them: the file has the last step's number, global_step counts updates.
     prefix = data::checkpoint_prefix(
         folder.path(), static_cast<std::int64_t>(model.step == 0 ? 0 : model.step - 1));

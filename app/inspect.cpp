@@ -2,10 +2,12 @@
 
 #include "app/inspect.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "app/checkpoint_path.h"
 #include "app/commands.h"
+#include "cli/console.h"
 #include "core/error.h"
 #include "data/checkpoint.h"
 #include "data/event_reader.h"
@@ -51,15 +53,29 @@ std::string short_number(double value) {
 
 int run_inspect(const cli::InspectOptions& options) {
   const std::vector<std::string>& paths = options.arguments;
-  if (options.diff != (paths.size() == 2))
-    throw UsageError(options.diff ? "--diff compares two checkpoints: name another one"
-                                  : "to compare two checkpoints, give --diff");
-  if (options.diff)
+  if (options.diff) {
+    if (paths.size() != 2)
+      throw UsageError("--diff compares two checkpoints: name " +
+                       std::string(paths.size() < 2 ? "another one" : "no more"));
     inspect_difference(open_tensors(paths[0]), open_tensors(paths[1]), options.json);
-  else if (holds_events(paths[0]))
-    inspect_events(paths[0], options.json);
-  else
+  } else if (std::all_of(paths.begin(), paths.end(), holds_events)) {
+    // A run that was resumed has several: each is told by itself, what is damaged at the end.
+    std::string fault;
+    for (const std::string& path : paths) {
+      try {
+        inspect_events(path, options.json);
+      } catch (const Error& error) {
+        if (!fault.empty()) cli::log_error(fault);
+        fault = error.what();
+      }
+    }
+    if (!fault.empty()) throw Error(fault);
+  } else if (paths.size() == 1) {
     inspect_tensors(open_tensors(paths[0]), options.json);
+  } else {
+    throw UsageError(
+        "to compare two checkpoints, give --diff; several files can be event files alone");
+  }
   return 0;
 }
 

@@ -43,7 +43,6 @@ LineCheckpoints::LineCheckpoints(const std::filesystem::path& dir, double second
                           "; end it, or give another --checkpoint_dir");
             }),
       saver_(dir, kMaxToKeep),
-      events_(dir),
       between_(seconds_between),
       saved_(std::chrono::steady_clock::now()) {}
 
@@ -67,9 +66,10 @@ void LineCheckpoints::save(std::int64_t step, const Line& line, std::optional<fl
   saved_ = std::chrono::steady_clock::now();
   if (!cost) return;
   try {
-    events_.begin_summary(step);
-    events_.scalar("cost", *cost);
-    events_.end_summary();
+    if (!events_) events_.emplace(dir_);
+    events_->begin_summary(step);
+    events_->scalar("cost", *cost);
+    events_->end_summary();
   } catch (const Error& error) {  // a full disk costs summaries, not the run
     cli::log_warning(error.what());
   }
@@ -78,7 +78,7 @@ void LineCheckpoints::save(std::int64_t step, const Line& line, std::optional<fl
 void LineCheckpoints::finish() {
   const std::string message = saver_.wait();
   if (!message.empty()) throw Error(message);
-  events_.flush();
+  if (events_) events_->flush();
 }
 
 }  // namespace towers::app

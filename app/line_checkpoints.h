@@ -42,7 +42,7 @@ class LineCheckpoints {
   std::filesystem::path dir_;
   data::FolderLock lock_;
   data::CheckpointSaver saver_;
-  data::EventFileWriter events_;
+  std::optional<data::EventFileWriter> events_;  // from the first summary on
   std::chrono::duration<double> between_;
   std::chrono::steady_clock::time_point saved_;
 };

@@ -23,7 +23,10 @@ namespace {
 
 int reload(const cli::LinearOptions& options) {
   const std::optional<SavedLine> saved = read_saved_line(options.checkpoint_dir);
-  if (!saved) return 0;
+  if (!saved) {
+    cli::log_info("No checkpoint file found in " + options.checkpoint_dir);
+    return 0;
+  }
   cli::print_line(saved->checkpoint.string() + ", global_step = " + std::to_string(saved->step));
   char text[128];
   std::snprintf(text, sizeof text, "weight: %f, biase: %f", static_cast<double>(saved->line[0]),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <numeric>
 #include <vector>
 
@@ -25,6 +26,7 @@ namespace towers::app {
 namespace {
 
 constexpr std::size_t kNamed = 5;  // classes per picture
+constexpr const char* kTableStart = "index,label,class,probability";
 
 std::vector<double> softmax(std::span<const float> logits) {
   const double largest = *std::max_element(logits.begin(), logits.end());
@@ -56,6 +58,18 @@ std::string csv_cell(const std::string& text) {
   std::string quoted = "\"";
   for (char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + "\"";
+}
+
+// A table of an earlier call is written anew; another file keeps what it holds.
+void refuse_other_table(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return;  // which writing finds out
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  if (file.is_open() && !line.starts_with(kTableStart) && std::filesystem::file_size(path) > 0)
+    throw Error("--csv=" + path.string() +
+                " is there and no table of predictions, so it was not touched; give another name");
 }
 
 // A picture that was named, and what became of it.
@@ -106,11 +120,11 @@ class Predictor {
   }
 
   int split() {
+    const bool to_file = options_.csv != "-";
     const data::Dataset set = load_dataset(options_, parse_split(options_.eval_data));
-    std::string header = "index,label,class,probability";
+    std::string header = kTableStart;
     if (options_.logits)
       for (const std::string& name : names_) header += "," + csv_cell("logit_" + name);
-    const bool to_file = options_.csv != "-";
     std::string table;
     const auto put = [&](const std::string& line) {
       if (to_file)
@@ -219,6 +233,7 @@ int run_predict(const cli::PredictOptions& options) {
     throw UsageError("towers predict needs pictures, or --csv=FILE for a split of the data set");
   if (!options.csv.empty() && options.json)
     throw UsageError("--csv and --json contradict each other: give one of them");
+  if (options.csv != "-") refuse_other_table(options.csv);
   Predictor predictor(options);
   return options.csv.empty() ? predictor.pictures() : predictor.split();
 }

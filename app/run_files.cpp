@@ -44,6 +44,11 @@ std::string stored_flags(std::string flagfile, const cli::TrainOptions& options,
   return flagfile;
 }
 
+bool is_same_file(const std::optional<std::string>& a, const std::string& b) {
+  std::error_code error;
+  return a && std::filesystem::equivalent(*a, b, error);
+}
+
 std::string checkpoint_name(std::int64_t step) {
   return data::checkpoint_prefix({}, step).filename().string();
 }
@@ -77,8 +82,12 @@ void RunFiles::check() {
 
 void RunFiles::open_metrics() {
   metrics_ = std::make_unique<data::MetricsLog>(options_.metrics_log);
-  // A flagfile of another run names that run's log.
-  if (first_step_ == 0 && metrics_->has_rows() && !folder_->owns(options_.metrics_log))
+  // A flagfile of another run names that run's log; a run's own is the one that its flags.txt
+  // names.
+  const bool own = first_step_ == 0
+                       ? folder_->owns(options_.metrics_log)
+                       : is_same_file(state_.flag("metrics_log"), options_.metrics_log);
+  if (metrics_->has_rows() && !own)
     throw Error("--metrics_log=" + options_.metrics_log +
                 " holds the rows of another run; delete it, or give another name");
 }

@@ -1,10 +1,10 @@
 #include "app/run_state.h"
 
 #include <cctype>
-#include <fstream>
 #include <sstream>
 
 #include "core/error.h"
+#include "data/file.h"
 #include "data/run_folder.h"
 
 namespace towers::app {
@@ -36,8 +36,7 @@ RunState read_run_state(const std::filesystem::path& train_dir) {
   const std::filesystem::path path = train_dir / "flags.txt";
   RunState state;
   if (!std::filesystem::exists(path)) return state;
-  std::ifstream in(path);
-  if (!in) throw Error(path.string() + ": cannot be read; make it readable, or move it away");
+  std::istringstream in(data::read_whole_file(path));
   const std::string mark = kPositionMark;
   for (std::string line; std::getline(in, line);) {
     if (line.compare(0, mark.size(), mark) == 0) {

@@ -23,6 +23,9 @@ std::string content_of(const std::string& path) {
   const std::string what = "--flagfile=" + printable(path);
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) throw UsageError(what + ": is a folder");
+  // A shell's <(command) is a pipe too, with a writer.
+  if (std::filesystem::is_fifo(path, ignored) && !path.starts_with("/dev/"))
+    throw UsageError(what + ": is a pipe, which may be waited for in vain; name a file");
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) throw UsageError(what + ": cannot be read: " + std::strerror(errno));

@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "cluster/tls_files.h"
 #include "core/error.h"
@@ -13,11 +13,19 @@
 namespace towers::cluster {
 namespace {
 
-constexpr std::size_t kLongestToken = 4096;  // it travels in a header
+constexpr std::size_t kLongestToken = 4096;      // it travels in a header
+constexpr std::size_t kLongestFile = 1'000'000;  // more is no certificate: /dev/zero has no end
 
 std::string read_file(const std::string& flag, const std::string& path) {
+  // A shell's <(command) is a pipe too, with a writer.
+  std::error_code ignored;
+  if (std::filesystem::is_fifo(path, ignored) && !path.starts_with("/dev/"))
+    throw Error("--" + flag + ": " + path +
+                " is a pipe, which may be waited for in vain; name a file");
   std::ifstream file(path, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string text(kLongestFile, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
   if (!file.is_open() || file.bad())
     throw Error("--" + flag + ": cannot read " + path + ": " + std::strerror(errno));
   if (text.empty()) throw Error("--" + flag + ": " + path + " is empty");

@@ -20,11 +20,14 @@ constexpr int kFormatVersion = 1;   // of the bundles that this reader knows
 }
 
 std::string read_file(const std::filesystem::path& prefix, const std::filesystem::path& index) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(index, ignored) && std::filesystem::exists(prefix, ignored))
-    throw Error(prefix.string() + " is no checkpoint of the V2 format (there is no " +
-                index.filename().string() +
+  std::error_code error;
+  if (!std::filesystem::exists(index, error) && !error) {
+    const bool other = std::filesystem::exists(prefix, error);
+    throw Error((other ? prefix.string() + " is no checkpoint of the V2 format"
+                       : "there is no checkpoint " + prefix.string()) +
+                " (no file " + index.filename().string() +
                 "): give the prefix of one, such as DIR/model.ckpt-1000");
+  }
   return read_whole_file(index);
 }
 

@@ -91,7 +91,8 @@ void throw_file_error(const std::string& action, const std::filesystem::path& pa
 }
 
 FileDescriptor open_to_read(const std::filesystem::path& path) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without O_NONBLOCK a pipe would be waited for; of a plain file it changes nothing.
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) throw_file_error("open", path, errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_file_error("open", path, errno);

@@ -52,6 +52,11 @@ void FolderLock::write(std::string_view text) {
   write_all(file_, path_, std::as_bytes(std::span(text)));
 }
 
+bool is_locked(const std::filesystem::path& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  return file.get() >= 0 && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 FolderLock::~FolderLock() {
   std::error_code ignored;
   std::filesystem::remove(path_, ignored);  // while the lock is held: see is_named

@@ -32,4 +32,7 @@ class FolderLock {
   bool held_ = false;
 };
 
+// Whether a live process holds such a lock. Makes no file.
+bool is_locked(const std::filesystem::path& path);
+
 }  // namespace towers::data

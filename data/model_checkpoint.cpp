@@ -24,14 +24,18 @@ Tensor tensor(std::string name, const std::vector<std::int64_t>& shape,
   return {std::move(name), DataType::float32, shape, std::as_bytes(values)};
 }
 
+// Of numbers with a fraction: a variable of whole ones has been quantized, or is another's.
+bool is_real(DataType type) {
+  return type != DataType::other && type != DataType::int32 && type != DataType::int64;
+}
+
 // Collects what is wrong with the tensors, so that one error tells all of it.
 class Faults {
  public:
   // Whether the tensor is there in the right shape.
   bool check(const TensorReader& reader, const std::string& name, const Variable& variable) {
     const TensorInfo* info = reader.find(name);
-    if (info != nullptr && info->shape == variable.shape && info->type != DataType::other)
-      return true;
+    if (info != nullptr && info->shape == variable.shape && is_real(info->type)) return true;
     if (count_++ < kFaultsNamed) {
       text_ += (text_.empty() ? "" : ", ") + name;
       if (info == nullptr)
@@ -40,7 +44,7 @@ class Faults {
         text_ += " is " + to_string(info->shape) + " where " + to_string(variable.shape) +
                  " is expected";
       else
-        text_ += " is of type " + info->type_name;
+        text_ += " is of type " + info->type_name + " where floating-point numbers are expected";
     }
     return false;
   }

@@ -23,6 +23,8 @@ fs::path info_path(const fs::path& final_path) {
 
 // One value a line, each of which may be empty; a file that was torn or is foreign counts as none.
 PartOrigin load_origin(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return {};
   std::ifstream in(path);
   PartOrigin origin;
   std::string version, total, end;

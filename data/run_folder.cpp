@@ -56,6 +56,8 @@ bool is_own_temporary(const std::string& name) {
 
 // A flagfile that a person wrote may well have that name too.
 bool is_own_flags_file(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;  // a pipe would be waited for
   std::ifstream file(path);
   std::string start(kFlagsFileMark.size(), '\0');
   return file.read(start.data(), static_cast<std::streamsize>(start.size())) &&
@@ -136,6 +138,18 @@ void make_folder(const std::filesystem::path& dir) {
   if (error) throw_file_error("make the folder", dir, error.value());
   if (!std::filesystem::is_directory(dir, error))
     throw Error("cannot use " + dir.string() + ": it is a file; name a folder");
+}
+
+// Checkpoints alone tell no training run from another program's, a parameter server's or an
+// imported model: flags.txt does, which a run writes before its first one.
+void refuse_unclaimed(const std::filesystem::path& dir) {
+  if (is_own_flags_file(dir / kFlagsFile)) return;
+  for (const std::filesystem::path& file : list(dir).own)
+    if (const std::string name = file.filename().string(); is_checkpoint_name(name))
+      throw Error(dir.string() + " holds " + name +
+                  ", but no flags.txt that tells it from another " +
+                  "program's, so nothing was touched; use --overwrite to delete the checkpoints " +
+                  "there, --resume to go on from the latest, or another folder");
 }
 
 // By identity, so that no spelling, link or mount gets around it.
@@ -244,7 +258,10 @@ std::string plural(std::size_t n) {
 RunFolder::RunFolder(const std::filesystem::path& dir, Mode mode) : dir_(dir), mode_(mode) {
   refuse_protected(dir);
   make_folder(dir);
-  if (mode == Mode::fresh) refuse_foreign(dir, list(dir).foreign);
+  if (mode == Mode::fresh) {
+    refuse_foreign(dir, list(dir).foreign);
+    refuse_unclaimed(dir);
+  }
   lock_.emplace(dir / kLockFile, [&] { throw_in_use(dir); });
   lock_->write(std::to_string(::getpid()) + "\n");
   require_writable_folder(dir);
@@ -298,6 +315,10 @@ std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& d
   std::sort(prefixes.begin(), prefixes.end(),
             [](const auto& a, const auto& b) { return step_of(a) < step_of(b); });
   return prefixes;
+}
+
+bool is_in_use(const std::filesystem::path& dir) {
+  return is_locked(dir / kLockFile);
 }
 
 std::uint64_t free_bytes(const std::filesystem::path& dir) {

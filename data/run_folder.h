@@ -28,7 +28,8 @@ class RunFolder {
   enum class Mode { fresh, overwrite, resume };
 
   // Checks and locks, and deletes nothing: what fails between here and clear() loses nothing.
-  // fresh: a foreign file is an Error that names it, --overwrite, --resume and another folder.
+  // fresh: a foreign file is an Error that names it, --overwrite, --resume and another folder; so
+  // are checkpoints where no flags.txt says that they are a training run's.
   // overwrite, resume: foreign files are welcome.
   // `/` and the home folder are always refused. A folder locked by a live run is an Error naming
   // its pid. A folder that can't be made or written is an Error with path and reason, and so is one
@@ -62,6 +63,9 @@ class RunFolder {
   std::string notice_;
   std::optional<FolderLock> lock_;
 };
+
+// Whether a live run holds the lock of `dir`.
+bool is_in_use(const std::filesystem::path& dir);
 
 // Free bytes for this user on the file system of `dir` (or of its nearest existing parent).
 std::uint64_t free_bytes(const std::filesystem::path& dir);

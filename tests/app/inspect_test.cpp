@@ -92,6 +92,33 @@ TEST_CASE("the difference of two checkpoints") {
   CHECK(run_towers({"inspect", "--diff", first, second, first}).exit_code == 2);
 }
 
+TEST_CASE("several event files are told one after the other, a damaged one to the end") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run";
+  REQUIRE(quick_run(run, 2).exit_code == 0);
+  const fs::path first = event_file(run), second = folder.path() / "events.out.tfevents.2.b";
+  fs::copy_file(first, second);
+  const auto lines = [&](int exit_code) {
+    const ProcessResult result = run_towers({"inspect", "--json", first.string(), second.string()});
+    INFO(result.err);
+    CHECK(result.exit_code == exit_code);
+    return lines_of(result.out);
+  };
+  std::vector<std::string> told = lines(0);
+  REQUIRE(told.size() == 2);
+  CHECK(Json::parse(told[0])["event_file"] == first.string());
+  CHECK(Json::parse(told[1])["event_file"] == second.string());
+  std::string damaged = read_file(first);
+  damaged[damaged.size() - 10] ^= 1;
+  write_file(first, damaged);
+  told = lines(1);
+  REQUIRE(told.size() == 2);
+  CHECK(Json::parse(told[0])["damaged"] == true);
+  CHECK(Json::parse(told[1])["damaged"] == false);
+  // What is no event file among them is not left out in silence.
+  CHECK(run_towers({"inspect", second.string(), run.string()}).exit_code == 2);
+}
+
 TEST_CASE("an event file's tags, with counts and last values") {
   TemporaryFolder folder;
   const fs::path run = folder.path() / "run";

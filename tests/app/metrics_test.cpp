@@ -74,6 +74,24 @@ TEST_CASE("a log that cannot be is found out before anything is deleted") {
   CHECK(read_file(notes) == "my,own\n");
 }
 
+TEST_CASE("a resumed run leaves the log of another run alone") {
+  TemporaryFolder folder;
+  const fs::path log = folder.path() / "other.csv", run = folder.path() / "run";
+  REQUIRE(
+      quick_run(folder.path() / "other", 4, {"--display_every=1", "--metrics_log=" + log.string()})
+          .exit_code == 0);
+  REQUIRE(quick_run(run, 2).exit_code == 0);
+  const ProcessResult resumed = quick_run(run, 4, {"--resume", "--metrics_log=" + log.string()});
+  CHECK(resumed.exit_code == 1);
+  CHECK(contains(resumed.err, "holds the rows of another run"));
+  CHECK(steps_in(log) == std::vector<int>{0, 1, 2, 3});
+  // A new log begins where the run goes on.
+  const fs::path own = folder.path() / "own.csv";
+  REQUIRE(quick_run(run, 4, {"--resume", "--display_every=1", "--metrics_log=" + own.string()})
+              .exit_code == 0);
+  CHECK(steps_in(own) == std::vector<int>{2, 3});
+}
+
 TEST_CASE("a run that is given another's flags leaves that one's log alone") {
   TemporaryFolder folder;
   const fs::path run = folder.path() / "run", log = run / "metrics.csv";

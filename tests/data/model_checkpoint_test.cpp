@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "data/safetensors.h"
 #include "tests/data/output_support.h"
 #include "tests/support.h"
 
@@ -55,6 +56,23 @@ TEST_CASE("The tensors carry TensorFlow's names, types and shapes") {
   CHECK(names == want);
   CHECK(reader.find("conv1/weights")->shape == std::vector<std::int64_t>{3, 3, 2, 4});
   CHECK(reader.find("global_step")->shape.empty());
+}
+
+TEST_CASE("Whole numbers are no variable's, in a checkpoint and in safetensors") {
+  const Model model;
+  std::vector<Tensor> tensors = model.tensors();
+  for (Tensor& tensor : tensors)
+    if (tensor.name == "conv1/weights") tensor.type = DataType::int32;  // as long as float32
+  const Written written(tensors);
+  const std::filesystem::path file = written.folder.path() / "a.safetensors";
+  write_safetensors(file, tensors, {});
+  std::vector<float> variables(model.layout.size());
+  const auto complaint = [&](const TensorReader& reader) {
+    return test::error_of([&] { restore_variables(reader, model.layout, variables); });
+  };
+  CHECK(test::contains(complaint(CheckpointReader(written.prefix)),
+                       "conv1/weights is of type int32"));
+  CHECK(test::contains(complaint(SafetensorsReader(file)), "conv1/weights is of type I32"));
 }
 
 TEST_CASE("A model comes back as it was, with clean padding") {

@@ -76,6 +76,22 @@ TEST_CASE("A fresh run deletes a former run's own files and says so") {
   CHECK(run.notice() == "deleted 8 files of a former run in " + folder.path.string());
 }
 
+TEST_CASE("Checkpoints without a flags.txt are not a run's own until somebody says so") {
+  const Names unclaimed{"checkpoint", "events.out.tfevents.1700000000.host",
+                        "model.ckpt-0.data-00000-of-00001", "model.ckpt-0.index"};
+  const Folder folder(unclaimed);
+  const std::string error = folder.error(Mode::fresh);
+  CHECK(test::contains(error, "model.ckpt-0."));
+  CHECK(test::contains(error, "--overwrite"));
+  CHECK(test::names_in(folder.path) == unclaimed);
+  test::write_file(folder.path / "flags.txt", "--my=own\n");
+  CHECK(test::contains(folder.error(Mode::fresh), "flags.txt"));
+  std::filesystem::remove(folder.path / "flags.txt");
+  RunFolder run(folder.path, Mode::overwrite);
+  run.clear();
+  CHECK(test::names_in(folder.path) == Names{"lock"});
+}
+
 TEST_CASE("Foreign content refuses a fresh run, and nothing is touched") {
   // Near misses of own names, TensorFlow's other files, folders, links.
   const std::string name =
