@@ -50,7 +50,7 @@ std::string moment_of(const fs::path& dir) {
 }  // namespace
 
 TEST_CASE("killed at random moments, a run loses nothing that was saved") {
-  const int kills = number_from("TOWERS_KILLS", 12);
+  const int kills = number_from("TOWERS_KILLS", 8);
   const int seed = number_from("TOWERS_KILL_SEED", static_cast<int>(std::random_device()() >> 1));
   std::cout << kills << " kills, TOWERS_KILL_SEED=" << seed << std::endl;
   std::mt19937 random(static_cast<unsigned>(seed));

@@ -21,11 +21,13 @@ double now() {
 
 [[noreturn]] void become(const std::vector<std::string>& args, const ProcessOptions& options) {
   for (const std::string& variable : options.environment) ::putenv(::strdup(variable.c_str()));
-  if (options.file_size_limit) {
-    const rlim_t bytes = static_cast<rlim_t>(*options.file_size_limit);
-    const rlimit limit{bytes, bytes};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
+  const auto set_limit = [](__rlimit_resource resource, const std::optional<long>& bytes) {
+    if (!bytes) return;
+    const rlimit limit{static_cast<rlim_t>(*bytes), static_cast<rlim_t>(*bytes)};
+    ::setrlimit(resource, &limit);
+  };
+  set_limit(RLIMIT_FSIZE, options.file_size_limit);
+  set_limit(RLIMIT_AS, options.address_space_limit);
   // Opened before, so that the user need not be able to enter the build's folders (/root, say).
   const int binary = ::open(TOWERS_BINARY, O_RDONLY | O_CLOEXEC);
   if (options.user && (::setgid(*options.user) != 0 || ::setuid(*options.user) != 0)) ::_exit(99);

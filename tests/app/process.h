@@ -10,12 +10,13 @@
 namespace towers::test {
 
 struct ProcessOptions {
-  std::string program{};  // found on the PATH, and run instead of the binary
-  std::vector<std::string> environment{};  // "NAME=value", added to the tests' own
-  std::optional<uid_t> user{};             // run as this user (needs root)
-  std::optional<long> file_size_limit{};   // RLIMIT_FSIZE in bytes
-  bool close_stdout_reader = false;        // as `| head -0` does
-  double limit_seconds = 120;              // killed after that
+  std::string program{};                      // found on the PATH, and run instead of the binary
+  std::vector<std::string> environment{};     // "NAME=value", added to the tests' own
+  std::optional<uid_t> user{};                // run as this user (needs root)
+  std::optional<long> file_size_limit{};      // RLIMIT_FSIZE in bytes
+  std::optional<long> address_space_limit{};  // RLIMIT_AS in bytes
+  bool close_stdout_reader = false;           // as `| head -0` does
+  double limit_seconds = 120;                 // killed after that
 };
 
 struct ProcessResult {

@@ -2,9 +2,45 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
 #include "tests/app/quick_run.h"
 
 using namespace towers::test;
+
+namespace {
+
+// Keeps more threads busy than the machine has, so that those of a run come in another order.
+class Load {
+ public:
+  Load() {
+    for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i)
+      threads_.emplace_back([this] {
+        while (!ending_) {
+        }
+      });
+  }
+  ~Load() {
+    ending_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+
+ private:
+  std::atomic<bool> ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+// TOWERS_REPEATS, or few: each is a run.
+int repeats() {
+  const char* number = std::getenv("TOWERS_REPEATS");
+  return number != nullptr ? std::atoi(number) : 3;
+}
+
+}  // namespace
 
 TEST_CASE("the same seed gives equal losses and equal checkpoints, another seed does not") {
   TemporaryFolder folder;
@@ -32,6 +68,48 @@ TEST_CASE("threads and CPU devices do not change a byte") {
     CHECK(quick_run(run, 6, {"--num_gpus=3", flag}).exit_code == 0);
     CHECK(checkpoint_bytes(run, 5) == expected);
   }
+}
+
+TEST_CASE("runs repeat with 1 to 8 threads, with and without load, stopped at any step") {
+  constexpr int kSteps = 12;
+  TemporaryFolder folder;
+  const auto run = folder.path() / "run";
+  std::string expected;
+  for (int i = 0; i <= repeats(); ++i) {
+    // Of nine repetitions each number of threads comes up at both places, in other pairs.
+    const std::vector<std::string> threads = {"--input_threads=" + std::to_string(1 + i % 8),
+                                              "--compute_threads=" + std::to_string(1 + 3 * i % 8)};
+    const int stop = i % kSteps;  // 0: it goes through
+    INFO(threads[0] << " " << threads[1] << ", stopped after " << stop << " steps");
+    std::optional<Load> load;
+    if (i % 2 == 1) load.emplace();
+    std::filesystem::remove_all(run);
+    if (stop > 0) REQUIRE(quick_run(run, stop, threads).exit_code == 0);
+    std::vector<std::string> rest = threads;
+    rest.emplace_back("--resume");
+    REQUIRE(quick_run(run, kSteps, rest).exit_code == 0);
+    const std::string bytes = checkpoint_bytes(run, kSteps - 1);
+    if (i == 0) expected = bytes;
+    REQUIRE_FALSE(bytes.empty());
+    REQUIRE(bytes == expected);
+  }
+}
+
+TEST_CASE("four towers on one, two or four devices, stopped on four and resumed on one") {
+  TemporaryFolder folder;
+  const auto four = [&](const std::string& name, int steps, const std::string& devices,
+                        const std::string& resume = "--noresume") {
+    REQUIRE(quick_run(folder.path() / name, steps,
+                      {"--num_gpus=4", "--batch_size=4", "--cpu_devices=" + devices, resume})
+                .exit_code == 0);
+    return checkpoint_bytes(folder.path() / name, steps - 1);
+  };
+  const std::string expected = four("one", 6, "1");
+  REQUIRE_FALSE(expected.empty());
+  CHECK(four("two", 6, "2") == expected);
+  CHECK(four("four", 6, "4") == expected);
+  four("parts", 3, "4");
+  CHECK(four("parts", 6, "1", "--resume") == expected);
 }
 
 TEST_CASE("a run stopped and resumed ends with the bytes of an uninterrupted one") {

@@ -24,13 +24,13 @@ using reference::doubles;
 
 constexpr int kTowers = 4, kSteps = 3;
 
-// TOWERS_SCHEDULES in the environment, else 200; under sanitizers each takes several times as long.
+// TOWERS_SCHEDULES in the environment, else 80; under sanitizers each takes several times as long.
 std::uint64_t schedules() {
   if (const char* count = std::getenv("TOWERS_SCHEDULES")) return std::strtoull(count, nullptr, 10);
 #if defined(TOWERS_SANITIZED)
   return 20;
 #else
-  return 200;
+  return 80;
 #endif
 }
 
