@@ -42,10 +42,10 @@ Rank<T>::Rank(const Net& net, const VariableLayout& layout, const std::vector<Pi
   const std::uint64_t none = kNoTrouble;
   copy_to_device(compute_, trouble_, std::span<const std::uint64_t>(&none, 1));
 
+  const LossScale first_scale;  // these two stay until capture() has waited for the copies
   if constexpr (kScaled<T>) {
     loss_scale_ = memory_.allocate<LossScale>(1);
-    const LossScale first;
-    copy_to_device(compute_, loss_scale_, std::span<const LossScale>(&first, 1));
+    copy_to_device(compute_, loss_scale_, std::span<const LossScale>(&first_scale, 1));
   }
 
   plan_ = std::make_unique<Plan<T>>(

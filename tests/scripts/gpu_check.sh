@@ -87,10 +87,10 @@ a_resumed_run_that_differs_is_a_failure() {
 }
 
 what_is_not_available_is_not_run() {
-  machine "case \"\$*\" in *bf16*) echo 'towers: error: --precision=bf16 is not available on GPUs yet' >&2; exit 1 ;; esac
+  machine "case \"\$*\" in *bf16*) echo 'towers: error: --precision=bf16 needs a GPU of compute capability 8.0 or newer' >&2; exit 1 ;; esac
 $works"
   run 0 "$check" --out results
-  has_row '^batch 128, bf16, device input +not run +[0-9]+ s +towers: error: --precision=bf16 is not available'
+  has_row '^batch 128, bf16, device input +not run +[0-9]+ s +towers: error: --precision=bf16 needs a GPU of'
 }
 
 "$1"

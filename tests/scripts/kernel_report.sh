@@ -12,7 +12,7 @@ compiler() {
   {
     echo "$names" | while read -r name; do
       echo "ptxas info    : Compiling entry function 'void towers::cuda::(anonymous namespace)::$name(int)' for 'sm_90'"
-      echo "    0 bytes stack frame, $([ "$name" = softmax_kernel ] && echo "$1" || echo 0) bytes spill stores, 0 bytes spill loads"
+      echo "    0 bytes stack frame, $([ "$name" = "softmax_kernel<float>" ] && echo "$1" || echo 0) bytes spill stores, 0 bytes spill loads"
       echo "ptxas info    : Used 64 registers, used 1 barriers, 4096 bytes smem"
     done
   } >ptxas
@@ -23,9 +23,9 @@ registers_make_the_table() {
   compiler 0
   run 0 env -u CUDACXX "$report"
   # 1,024 threads of 64 registers are half of what a multiprocessor holds.
-  grep -qE '^norm_groups_kernel +as norm1, alone +64 +0 +4096 +50% +9437 +1.97$' out || fail "the table differs"
+  grep -qE '^norm_groups_kernel<float> +as norm1, alone +64 +0 +4096 +50% +9437 +1.97$' out || fail "the table differs"
   run 0 env -u CUDACXX "$report" --batch 256 --rate 2
-  grep -qE '^norm_groups_kernel .* 18874 +9.44$' out || fail "batch or rate does not count"
+  grep -qE '^norm_groups_kernel<float> .* 18874 +9.44$' out || fail "batch or rate does not count"
 }
 
 spilled_registers_end() {

@@ -1,0 +1,269 @@
+// Every precision of the CUDA module on 1, 2 and 4 stand-in GPUs. float32 is the suite's.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+
+#include "core/error.h"
+#include "core/models/cifar10.h"
+#include "cuda/backend.h"
+#include "tests/backend/problem.h"
+#include "tests/cuda_host/control.h"
+#include "tests/reference/compare.h"
+
+namespace towers::test {
+namespace {
+
+using reference::doubles;
+
+// The backend on new devices, which it must leave as it found them.
+class Gpus {
+ public:
+  explicit Gpus(const cuda_host::Settings& settings) {
+    cuda_host::start(settings);
+    backend_ = cuda::make_cuda_backend({});
+  }
+  ~Gpus() {
+    backend_ = nullptr;
+    for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+  }
+  Gpus(const Gpus&) = delete;
+  Gpus& operator=(const Gpus&) = delete;
+  Backend& operator*() { return *backend_; }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+};
+
+// A value that is stored in 16 bits is off by 2^-9 (bf16) or 2^-12 (fp16) of itself at most. A
+// dozen of them follow each other in a gradient; a wrong term would leave ten times as much.
+// Doubles are seen as floats here.
+BackendUnderTest row_of(Precision precision) {
+  BackendUnderTest row;
+  row.name = to_string(precision);
+  row.options.precision = precision;
+  row.tolerance = precision == Precision::bf16   ? 12.0 / 512
+                  : precision == Precision::fp16 ? 12.0 / 4096
+                                                 : 2e-7;
+  return row;
+}
+
+void for_each_precision(const std::function<void(const BackendUnderTest&)>& f) {
+  for (const Precision precision : {Precision::fp64, Precision::bf16, Precision::fp16}) {
+    const BackendUnderTest row = row_of(precision);
+    INFO(row.name);
+    f(row);
+  }
+}
+
+// With every number of devices, each with another order of events.
+void for_each_placement(const std::function<void(const BackendUnderTest&, Backend&)>& f) {
+  for_each_precision([&](const BackendUnderTest& row) {
+    for (const int devices : {1, 2, 4}) {
+      INFO(devices << " devices");
+      Gpus gpus({.devices = devices, .seed = static_cast<std::uint64_t>(devices)});
+      f(row, *gpus);
+    }
+  });
+}
+
+std::vector<Problem> problems_of_all_layers() {
+  const Parameters decayed{.weights_stddev = 0, .biases = 0, .weight_decay = 0.05};
+  const Layer conv{"conv", Convolution{.kernel = 3, .outputs = 8}, decayed};
+  const Layer plain{"plain", Convolution{.kernel = 3, .stride = 2, .outputs = 7, .relu = false}};
+  const Layer pool{"pool", MaxPool{3, 2}};
+  const Layer norm{"norm", LocalResponseNorm{.depth_radius = 4, .alpha = 0.1}};
+  const Layer dense{"dense", Dense{.outputs = 6}, decayed};
+  const Layer last{"last", Convolution{.kernel = 3, .outputs = 4, .relu = false}};
+  const Layer relu_last{"last", Dense{.outputs = 4}};
+  const Layer loss{"loss", SoftmaxLoss{}};
+  std::vector<Problem> problems;
+  for (const std::vector<Layer>& layers : std::initializer_list<std::vector<Layer>>{
+           {conv, pool, norm}, {conv, norm, pool, dense}, {pool, plain, norm}, {dense, plain}, {}})
+    problems.push_back(draw_problem(small_net({9, 6, 8}, layers), 3));
+  // Logits that no dense layer makes, and that end in a relu.
+  problems.push_back(draw_problem({"convolution to loss", {1, 1, 5}, 4, {last, loss}}, 3));
+  problems.push_back(
+      draw_problem({"pool to loss", {2, 2, 5}, 4, {last, {"pool", MaxPool{2, 2}}, loss}}, 3));
+  problems.push_back(draw_problem({"relu to loss", {1, 1, 5}, 4, {relu_last, loss}}, 5));
+  problems.push_back(draw_problem(reduced_cifar10_net(), 5));
+  return problems;
+}
+
+TEST_CASE("every layer in every precision, by cuDNN's stand-in and by the direct kernels") {
+  const std::vector<Problem> problems = problems_of_all_layers();
+  for_each_precision([&](BackendUnderTest row) {
+    for (const char* convolution : {"auto", "direct"}) {
+      row.options.convolution = convolution;
+      Gpus gpus({});
+      for (std::size_t p = 0; p < problems.size(); ++p) {
+        CAPTURE(convolution, p);
+        check_against_reference(row, *gpus, problems[p], 2);
+      }
+    }
+  });
+}
+
+TEST_CASE("in every precision towers of a part each do what one tower does with the whole") {
+  const Problem problem = draw_problem(reduced_cifar10_net(), 4);
+  for_each_placement([&](const BackendUnderTest& row, Backend& backend) {
+    const HostBatches whole(backend, problem, 1), parts(backend, problem, 4);
+    const std::unique_ptr<Towers> one = compile(row, backend, problem, 4);
+    const std::unique_ptr<Towers> many = compile(row, backend, problem, 1, 4);
+    for (int s = 0; s < 2; ++s) {
+      run_step(*one, whole.get());
+      run_step(*many, parts.get());
+    }
+    CHECK_FALSE(many->report().non_finite.has_value());
+    check_flat(problem, "gradient", gradients_of(*many, problem),
+               doubles(gradients_of(*one, problem)), row.tolerance);
+    check_flat(problem, "value", variables_of(*many, problem), doubles(variables_of(*one, problem)),
+               row.tolerance);
+    check_flat(problem, "average", averages_of(*many, problem), doubles(averages_of(*one, problem)),
+               row.tolerance);
+  });
+}
+
+TEST_CASE("in every precision gradients are told before the update too, without the loss scale") {
+  const Problem problem = draw_problem(reduced_cifar10_net(), 4);
+  for_each_placement([&](const BackendUnderTest& row, Backend& backend) {
+    const HostBatches parts(backend, problem, 4);
+    const std::unique_ptr<Towers> towers = compile(row, backend, problem, 1, 4);
+    towers->compute_gradients(parts.get(), false);
+    towers->average_gradients();
+    const std::vector<float> before = gradients_of(*towers, problem);
+    towers->apply_gradients(0.1f, 0.9f);
+    check_flat(problem, "gradient", gradients_of(*towers, problem), doubles(before), 2e-7);
+  });
+}
+
+TEST_CASE("in every precision --deterministic gives the same bytes on any number of devices") {
+  const Problem problem = draw_problem(reduced_cifar10_net(), 4);
+  std::map<std::string, std::vector<float>> first;
+  for_each_placement([&](BackendUnderTest row, Backend& backend) {
+    row.options.deterministic = true;
+    const HostBatches parts(backend, problem, 4);
+    const std::unique_ptr<Towers> towers = compile(row, backend, problem, 1, 4);
+    for (int s = 0; s < 2; ++s) run_step(*towers, parts.get());
+    const std::vector<float> variables = variables_of(*towers, problem);
+    CHECK(variables == first.emplace(row.name, variables).first->second);
+    CHECK(variables != problem.variables);
+  });
+}
+
+TEST_CASE("in every precision inference gives the logits of training") {
+  const Problem problem = draw_problem(reduced_cifar10_net(), 3);
+  for_each_placement([&](const BackendUnderTest& row, Backend& backend) {
+    const std::unique_ptr<Towers> towers = compile(row, backend, problem, 3);
+    const HostBatch host(backend, problem);
+    towers->compute_gradients({&host.get(), 1}, true);
+    const std::unique_ptr<Inference> inference =
+        backend.compile_inference(problem.net, 3, row.options.precision, 0);
+    inference->write_variables(problem.variables);
+    std::vector<float> logits(30, NAN);
+    inference->logits(host.get(), logits);
+    CHECK(reference::relative_error(logits, towers->activations("softmax_linear")) <= 1e-7);
+  });
+}
+
+TEST_CASE("in every precision what is not finite is named") {
+  const Problem problem = draw_problem(reduced_cifar10_net(), 4);
+  for_each_placement([&](const BackendUnderTest& row, Backend& backend) {
+    for (const char* name : {"conv1/weights", "local4/biases"}) {
+      const std::unique_ptr<Towers> towers = compile(row, backend, problem, 1, 4);
+      std::vector<float> poisoned = problem.variables;
+      poisoned[problem.layout.find(name).offset] = NAN;
+      towers->write_variables(poisoned, problem.averages);
+      run_step(*towers, HostBatches(backend, problem, 4).get());
+      REQUIRE(towers->report().non_finite.has_value());
+      CHECK(towers->report().non_finite->what == name);
+      CHECK(towers->report().non_finite->tower == -1);
+    }
+    // A NaN in an image of tower 2, after a good step.
+    const std::unique_ptr<Towers> towers = compile(row, backend, problem, 1, 4);
+    run_step(*towers, HostBatches(backend, problem, 4).get());
+    Problem bad = problem;
+    bad.images[2 * problem.net.input.size() + 99] = NAN;
+    run_step(*towers, HostBatches(backend, bad, 4).get());
+    REQUIRE(towers->report().non_finite.has_value());
+    CHECK(towers->report().non_finite->tower == 2);
+    CHECK(towers->report().non_finite->good_steps == 1);
+  });
+}
+
+// Logits so far from right, and weights so large, that the gradient of the layer below is about
+// eight times the scale: in float16 the first two or three scales are too large for it.
+Problem overflowing_problem() {
+  Problem problem = draw_problem(small_net({1, 1, 6}, {{"hidden", Dense{.outputs = 12}}}), 4);
+  for (float& weight :
+       view(std::span<float>(problem.variables), problem.layout.find("logits/weights")))
+    weight *= 16;
+  return problem;
+}
+
+TEST_CASE(
+    "an overflow in float16 leaves steps out until the scale fits, on any number of devices") {
+  const Problem problem = overflowing_problem();
+  std::vector<float> first;
+  for (const int devices : {1, 2, 4})
+    for (const bool deterministic : {false, true}) {
+      CAPTURE(devices, deterministic);
+      Gpus gpus({.devices = devices, .seed = 9});
+      BackendUnderTest row = row_of(Precision::fp16);
+      row.options.deterministic = deterministic;
+      const std::unique_ptr<Towers> towers = compile(row, *gpus, problem, 1, 4);
+      const HostBatches parts(*gpus, problem, 4);
+      run_step(*towers, parts.get());
+      const float loss = towers->report().towers.at(0).total;
+      CHECK(std::isfinite(loss));
+      CHECK(variables_of(*towers, problem) == problem.variables);
+      CHECK(averages_of(*towers, problem) == problem.averages);
+      run_step(*towers, parts.get());
+      CHECK(towers->report().towers.at(0).total == loss);  // of the same variables
+      for (int s = 0; s < 8; ++s) run_step(*towers, parts.get());
+      CHECK_FALSE(towers->report().non_finite.has_value());
+      const std::vector<float> variables = variables_of(*towers, problem);
+      CHECK(variables != problem.variables);
+      if (first.empty()) first = variables;
+      check_flat(problem, "value", variables, doubles(first), deterministic ? 1e-6 : row.tolerance);
+    }
+}
+
+TEST_CASE("a gradient that no scale makes finite ends a float16 run, and is named") {
+  // Relu stops the infinite input, whose weights' gradient is not finite all the same.
+  Problem problem = draw_problem(small_net({1, 1, 6}, {{"hidden", Dense{.outputs = 12}}}), 1);
+  for (float& weight :
+       view(std::span<float>(problem.variables), problem.layout.find("hidden/weights")))
+    weight = std::fabs(weight);
+  problem.images[0] = -std::numeric_limits<float>::infinity();
+  Gpus gpus({});
+  const std::unique_ptr<Towers> towers = compile(row_of(Precision::fp16), *gpus, problem, 1);
+  const HostBatch host(*gpus, problem);
+  for (int s = 0; s < 15; ++s) run_step(*towers, {&host.get(), 1});
+  CHECK_FALSE(towers->report().non_finite.has_value());
+  CHECK(variables_of(*towers, problem) == problem.variables);
+  run_step(*towers, {&host.get(), 1});
+  REQUIRE(towers->report().non_finite.has_value());
+  CHECK(towers->report().non_finite->what == "gradient of hidden/weights");
+  CHECK(towers->report().non_finite->tower == 0);
+  CHECK(towers->report().non_finite->good_steps == 15);
+}
+
+TEST_CASE("bfloat16 is refused where a GPU has none, by name") {
+  Gpus gpus({.devices = 2, .capability = 75});
+  const Problem problem = draw_problem(small_net({1, 1, 6}, {}), 1);
+  const auto refused = Catch::Equals(
+      "--precision=bf16 needs a GPU of compute capability 8.0 or newer, and /gpu:1 (stand-in GPU) "
+      "has 7.5; use --precision=fp16 or fp32");
+  CompileOptions options;
+  options.precision = Precision::bf16;
+  options.device_of_tower = {1};
+  CHECK_THROWS_WITH((*gpus).compile(problem.net, options), refused);
+  CHECK_THROWS_WITH((*gpus).compile_inference(problem.net, 1, Precision::bf16, 1), refused);
+  CHECK_NOTHROW((*gpus).compile_inference(problem.net, 1, Precision::fp16, 1));
+}
+
+}  // namespace
+}  // namespace towers::test
