@@ -65,11 +65,11 @@ TEST_CASE("help shows defaults and choices") {
   CHECK(matches(text, "\\[\\]") == 0);
 }
 
-TEST_CASE("help begins with the usage and two examples that can be typed") {
+TEST_CASE("help begins with the usage and examples that can be typed") {
   for (const CommandRow& command : commands()) {
     const std::string text = help(command);
     CHECK(text.starts_with("Usage: towers "));
-    REQUIRE(command.examples.size() == 2);
+    REQUIRE(command.examples.size() >= 2);
     for (const std::string& example : command.examples) {
       CHECK(text.find("\n  " + example + "\n") < 400);
       std::istringstream words(example);

@@ -153,7 +153,7 @@ TEST_CASE("stray words are named") {
   CHECK(complaint({"train", "foo"}) == "unexpected 'foo'; see `towers train --help`");
   CHECK(complaint({"--train_dir=my", "run"}) == "unknown command 'run'; " + known_commands());
   CHECK(complaint({"eval", "--run_once", "ckpt"}) == "unexpected 'ckpt'; see `towers eval --help`");
-  CHECK(complaint({"inspect", "a", "b", "c"}) == "unexpected 'c'; see `towers inspect --help`");
+  CHECK(complaint({"import", "a", "b"}) == "unexpected 'b'; see `towers import --help`");
   CHECK(complaint({"inspect"}) ==
         "towers inspect needs a PATH, for example `towers inspect run1/model.ckpt-9999`");
 }

@@ -76,7 +76,7 @@ TEST_CASE("a signal to any rank saves once and ends all with its exit code") {
   CHECK(losses_of(ended.out).size() == static_cast<std::size_t>(steps));
 }
 
-TEST_CASE("--max_seconds ends all ranks at one step") {
+TEST_CASE("the flag --max_seconds ends all ranks at one step") {
   if (const std::string why = why_no_mpi(); !why.empty()) return skip(why);
   const TemporaryFolder folder;
   const fs::path dir = folder.path() / "run";

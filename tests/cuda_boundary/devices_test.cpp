@@ -17,7 +17,7 @@ TEST_CASE("each GPU is listed with what tells it apart") {
     const Device& device = devices[static_cast<std::size_t>(i)];
     CHECK(short_name(device) == "/gpu:" + std::to_string(i));
     CHECK(device.description == "stand-in GPU");
-    CHECK(device.compute_capability == "7.5");
+    CHECK(device.compute_capability == "8.0");
     CHECK(device.memory_total == std::size_t{1} << 20);
     CHECK(device.memory_free == std::size_t{1} << 20);
   }
