@@ -5,7 +5,7 @@
 
 using namespace towers;
 using namespace towers::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 
@@ -68,6 +68,7 @@ TEST_CASE("a server that was lost changes nothing in the end: synchronous steps 
   auto chief = cluster.start("worker", 0);
   REQUIRE(checkpoint_came_after(folder.path(), 0));
   ps->signal(SIGKILL);
+  ps->wait();  // it has its port until then
   ps = cluster.start("ps", 0);
   const ProcessResult result = chief->wait();
   INFO(result.err);

@@ -7,7 +7,7 @@
 
 using namespace towers;
 using namespace towers::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 
