@@ -17,8 +17,8 @@ class TraceWindow {
   TraceWindow(const TraceWindow&) = delete;
   TraceWindow& operator=(const TraceWindow&) = delete;
 
-  // The step ended at `end`, where the next one begins. After the last one the file is written: an error costs the timeline, not
-  // the run, and is logged.
+  // The step ended at `end`, where the next one begins. After the last one the file is written: an
+  // error costs the timeline, not the run, and is logged.
   void step_done(std::int64_t step, TraceClock::time_point end);
 
  private:

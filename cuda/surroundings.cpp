@@ -59,7 +59,8 @@ std::vector<fs::path> module_places() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   if (error) return {};
-  return {folder / "libtowers_cuda.so", folder.parent_path() / "lib" / "towers" / "libtowers_cuda.so"};
+  return {folder / "libtowers_cuda.so",
+          folder.parent_path() / "lib" / "towers" / "libtowers_cuda.so"};
 }
 
 }  // namespace

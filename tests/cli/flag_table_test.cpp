@@ -141,7 +141,7 @@ TEST_CASE("every flag of bench has the promised default") {
         "--log_device_placement=false\n"
         "--allow_tf32=false\n"
         "--cpu_devices=1\n"
-    "--pin_threads=false\n"
+        "--pin_threads=false\n"
         "--simd=auto\n"
         "--json=false\n"
         "--batch_size=128\n"

@@ -66,7 +66,8 @@ TEST_CASE("A missing file of a checkpoint is named") {
   std::filesystem::remove(good.data);
   CHECK(test::contains(good.open_error(), good.data.string() + ": No such file"));
   std::filesystem::remove(good.index);
-  CHECK(test::contains(good.open_error(), "there is no checkpoint " + good.prefix.string() + " (no file "));
+  CHECK(test::contains(good.open_error(),
+                       "there is no checkpoint " + good.prefix.string() + " (no file "));
   test::write_file(good.prefix, "an old format");
   CHECK(test::contains(good.open_error(), "no checkpoint of the V2 format"));
 }
