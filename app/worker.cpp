@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "app/commands.h"
@@ -12,6 +14,7 @@
 #include "app/watchdog.h"
 #include "app/worker_run.h"
 #include "cli/console.h"
+#include "core/error.h"
 
 namespace towers::app {
 namespace {
@@ -94,7 +97,9 @@ std::int64_t worker_loop(WorkerRun& run, const StepOutput& output, StepClock& cl
     }
     clock.lap(Phase::summaries);
     if (files != nullptr && due.test.at(step)) {
-      output.precision(step, run.evaluate());
+      const Precision1 result = run.evaluate();
+      output.precision(run.updates() - 1, result);  // evaluating pulls what is newest
+      run.keep_if_best(result);
       due.test.done(step);
     }
     clock.lap(Phase::evaluation);
@@ -110,10 +115,24 @@ std::int64_t worker_loop(WorkerRun& run, const StepOutput& output, StepClock& cl
   return run.updates() - 1;
 }
 
+// What workers do not do is refused, not passed over.
+void refuse_what_is_not_there(const cli::TrainOptions& options) {
+  if (options.precision == "fp16")
+    throw UsageError(
+        "--precision=fp16 does not train on parameter servers, whose updates know no loss scale; "
+        "give bf16 or fp32");
+  for (const auto& [given, flag] : {std::pair{!options.trace_file.empty(), "--trace_file"},
+                                    std::pair{options.progress, "--progress"}})
+    if (given)
+      throw UsageError(std::string(flag) +
+                       " is not there for training on parameter servers; leave it out");
+}
+
 }  // namespace
 
 int run_worker(const cli::TrainOptions& options, const cli::Parsed& parsed,
                const ClusterTask& task) {
+  refuse_what_is_not_there(options);
   SignalGuard signals;
   WorkerRun run(options, parsed, task);
   if (!run.join()) return exit_code_of(SignalGuard::received());

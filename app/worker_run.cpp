@@ -179,6 +179,14 @@ Precision1 WorkerRun::evaluate() {
   return pull_all() ? evaluation_->run(averages_) : Precision1{};
 }
 
+void WorkerRun::keep_if_best(const Precision1& result) {
+  const std::int64_t step = updates_ - 1;  // of the variables that evaluate() has pulled
+  if (result.examples == 0 || step < 0) return;
+  files_->variables() = values_;
+  files_->averages() = averages_;
+  files_->keep_if_best(step, result.precision());
+}
+
 std::int64_t WorkerRun::examples_per_update() const {
   return examples_per_step() * (rules_.synchronous ? workers_ : 1);
 }

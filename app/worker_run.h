@@ -55,6 +55,8 @@ class WorkerRun {
   void save();
   // Precision of the servers' moving averages; 0 examples: told to end.
   Precision1 evaluate();
+  // After evaluate(): as TrainingRun's.
+  void keep_if_best(const Precision1& result);
 
   const cli::TrainOptions& options() const { return options_; }
   const Schedule& schedule() const { return rules_.schedule; }

@@ -143,6 +143,22 @@ TEST_CASE("workers with unequal flags: an error that names the flag") {
   for (Process* task : {worker.get(), chief.get(), ps.get()}) CHECK(task->wait().exit_code == 0);
 }
 
+TEST_CASE("what a worker does not do is refused") {
+  const TemporaryFolder folder;
+  const TrainCluster cluster(1, 1, folder.path(), quick);
+  for (const char* flag : {"--precision=fp16", "--progress", "--trace_file=/tmp/none/trace.json"}) {
+    const ProcessResult refused = cluster.start("worker", 0, {flag})->wait();
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.err, Contains(std::string(flag).substr(0, std::string(flag).find('='))));
+  }
+}
+
+TEST_CASE("the chief keeps the checkpoint of the best evaluation") {
+  const TemporaryFolder folder;
+  TrainCluster(1, 1, folder.path(), with(quick, {"--eval_every=3"})).run();
+  CHECK(latest_step(folder.path() / "best") >= 3);
+}
+
 TEST_CASE("a worker with another seed than the chief's: an error that names both") {
   const TemporaryFolder folder;
   const TrainCluster cluster(1, 2, folder.path(), {"--max_steps=1000000"});
