@@ -17,8 +17,8 @@ LayerOperations winograd_operations(const Convolution& convolution, const Extent
   constexpr double weights = transform_operations(W::kernel());
   constexpr double gather = transform_operations(folded(transposed(W::kernel())));
 
-  const double tiles = static_cast<double>((input.height + m - 1) / m) *
-                       static_cast<double>((input.width + m - 1) / m);
+  const int rows = (input.height + m - 1) / m, columns = (input.width + m - 1) / m;
+  const double tiles = static_cast<double>(rows) * columns;
   const double inputs = input.channels, outputs = convolution.outputs;
   const double products = 2 * tiles * W::kTile * W::kTile * inputs * outputs;
   // Once a step, and once for each block of images.

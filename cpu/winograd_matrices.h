@@ -10,6 +10,8 @@
 // The points are 0, pairs of opposite sign, and infinity, which comes last. A pair's two rows agree
 // but for the sign of every other element, so one half of their work is shared.
 
+#include <algorithm>
+
 namespace towers::cpu {
 
 template <int rows, int columns>
@@ -57,7 +59,7 @@ constexpr int sum_operations(const Matrix<rows, columns>& m, int row, int first,
 // more columns than rows, folded, as of one whose rows belong to points, pairs share their work.
 template <int rows, int columns>
 constexpr int transform_operations(const Matrix<rows, columns>& m) {
-  constexpr int pairs = ((rows > columns ? rows : columns) - 2) / 2;
+  constexpr int pairs = (std::max(rows, columns) - 2) / 2;
   int operations = 2 * pairs;
   if (rows >= columns) {
     operations += sum_operations(m, 0, 0, 1) + sum_operations(m, rows - 1, 0, 1);
