@@ -27,7 +27,8 @@ std::ptrdiff_t entries(const char* folder) {
 void live(const std::filesystem::path& dir, const data::Dataset& dataset) {
   data::RunFolder folder(dir, data::RunFolder::Mode::fresh);
   folder.clear();
-  write_file(dir / "flags.txt", "--max_steps=1\n");  // by which the next life knows its folder
+  // By which the next life knows its folder.
+  write_file(dir / "flags.txt", std::string(data::kFlagsFileMark) + "\n");
   const auto backend = cpu::make_backend({.threads = 2, .devices = 2, .simd = "auto"});
   const Net net = cifar10_net();
   const VariableLayout layout(net);
