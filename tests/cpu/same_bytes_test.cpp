@@ -60,10 +60,12 @@ TEST_CASE("the same bytes for any number of threads and devices") {
 
 TEST_CASE("the same bytes for any number of threads and devices in bf16 and fp64") {
   const Net net = small_cifar10_net();
-  for (const auto& [precision, convolution] :
+  for (const auto& row :
        {std::pair{Precision::bf16, "auto"}, std::pair{Precision::bf16, "direct"},
         std::pair{Precision::bf16, "winograd4"}, std::pair{Precision::fp64, "auto"}})
     for (const int size : {5, 19}) {
+      const Precision precision = row.first;
+      const char* const convolution = row.second;
       const auto run = [&](const Options& options) {
         return outcome(options, net, 3, size, convolution, precision);
       };
