@@ -32,11 +32,6 @@ int number_from(const char* variable, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-std::vector<std::string> with(std::vector<std::string> flags, const std::string& more) {
-  flags.push_back(more);
-  return flags;
-}
-
 // What the dead process was doing, as far as its files tell.
 std::string moment_of(const fs::path& dir) {
   if (!fs::exists(dir)) return "before the folder";
@@ -65,7 +60,7 @@ TEST_CASE("killed at random moments, a run loses nothing that was saved") {
     // A third in the start, the others among the saves that every step makes.
     const bool started = random() % 3 != 0;
     const int milliseconds = static_cast<int>(random() % (started ? 100 : 500));
-    Process run(quick_args(dir, 1000000, with(kSaveOften, anew ? "--noresume" : "--resume")));
+    Process run(quick_args(dir, 1000000, with(kSaveOften, {anew ? "--noresume" : "--resume"})));
     if (started) REQUIRE(run.wait_for_output("loss = "));
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
     run.signal(SIGKILL);
@@ -91,7 +86,7 @@ TEST_CASE("killed at random moments, a run loses nothing that was saved") {
     if (const auto there = towers::data::checkpoints_in(dir); most == 0 && !there.empty())
       most = towers::data::CheckpointReader(there.back()).read_integer("global_step");
     const ProcessResult resumed =
-        quick_run(dir, static_cast<int>(most) + 2, with(kSaveOften, "--resume"));
+        quick_run(dir, static_cast<int>(most) + 2, with(kSaveOften, {"--resume"}));
     INFO(resumed.err);
     REQUIRE(resumed.exit_code == 0);
     REQUIRE(faults_after_end(dir, 2) == "");

@@ -24,6 +24,13 @@ inline std::vector<std::string> quick_args(const std::filesystem::path& train_di
   return args;
 }
 
+// Flags, and more of them.
+inline std::vector<std::string> with(std::vector<std::string> flags,
+                                     const std::vector<std::string>& more) {
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+
 inline ProcessResult quick_run(const std::filesystem::path& train_dir, int max_steps,
                                const std::vector<std::string>& more = {},
                                const ProcessOptions& options = {}) {

@@ -35,11 +35,6 @@ inline ProcessOptions under_mpirun() {
   return options;
 }
 
-inline Args with(Args args, const Args& more) {
-  args.insert(args.end(), more.begin(), more.end());
-  return args;
-}
-
 // The arguments of an mpirun of `ranks` processes of `towers` with these arguments.
 inline Args mpirun_args(int ranks, const Args& more) {
   return with({"--oversubscribe", "--bind-to", "none", "-np", std::to_string(ranks), TOWERS_BINARY},

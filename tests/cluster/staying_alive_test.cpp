@@ -21,11 +21,6 @@ const LinearCluster::Args endless{"--learning_rate=0.001",     "--max_steps=2000
                                   "--steps_to_validate=50000", "--save_model_secs=0.1",
                                   "--worker_timeout=1",        "--cluster_timeout=60"};
 
-LinearCluster::Args with(LinearCluster::Args flags, const LinearCluster::Args& more) {
-  flags.insert(flags.end(), more.begin(), more.end());
-  return flags;
-}
-
 std::int64_t latest_step(const std::filesystem::path& folder) {
   // By its name: the chief may delete the file before it is opened.
   const std::string latest = data::read_checkpoint_state(folder).latest.filename().string();

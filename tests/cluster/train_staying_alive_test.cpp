@@ -13,11 +13,6 @@ namespace {
 const Cluster::Args endless{"--max_steps=1000000", "--checkpoint_every=1", "--max_to_keep=3",
                             "--worker_timeout=1"};
 
-Cluster::Args with(Cluster::Args flags, const Cluster::Args& more) {
-  flags.insert(flags.end(), more.begin(), more.end());
-  return flags;
-}
-
 }  // namespace
 
 TEST_CASE("kill -9 of a worker, the chief or a server: a restart goes on from the checkpoint") {

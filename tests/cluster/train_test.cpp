@@ -15,11 +15,6 @@ constexpr int kSteps = 7;
 const Cluster::Args quick{"--max_steps=" + std::to_string(kSteps), "--checkpoint_every=4",
                           "--display_every=2"};
 
-Cluster::Args with(Cluster::Args flags, const Cluster::Args& more) {
-  flags.insert(flags.end(), more.begin(), more.end());
-  return flags;
-}
-
 std::vector<float> variable(const std::filesystem::path& folder, const std::string& name) {
   const data::CheckpointReader reader(data::read_checkpoint_state(folder).latest);
   std::vector<float> values(64);
