@@ -152,7 +152,7 @@ data::Pipeline make_pipeline(const BenchCase& c, const data::Dataset& dataset, I
   return {dataset,
           {.batch_size = c.options.batch_size,
            .capacity = 2 * c.towers,
-           .threads = c.options.input_threads.value_or(1),
+           .threads = input_threads(c.options),
            .seed = kSeed,
            .form = form},
           [&backend](std::size_t bytes) { return backend.allocate(bytes); }};

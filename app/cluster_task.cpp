@@ -56,23 +56,27 @@ int run_parameter_server(const cli::ClusterOptions& options, const ClusterTask& 
   return exit_code_of(SignalGuard::received());
 }
 
+cluster::UpdateRules update_rules(const cli::ClusterOptions& options, const ClusterTask& task) {
+  return {.synchronous = options.issync == 1,
+          .replicas_to_aggregate = options.replicas_to_aggregate.value_or(task.cluster.workers()),
+          .schedule = {},
+          .moving_averages = false};
+}
+
 cluster::ClientOptions client_options(const cli::ClusterOptions& options, const ClusterTask& task) {
-  const int replicas = options.replicas_to_aggregate.value_or(task.cluster.workers());
+  const cluster::UpdateRules rules = update_rules(options, task);
   return {.cluster = task.cluster,
           .worker = task.task.index,
           .patience = patience_of(options),
           .security = security_of(options),
-          .rules = {.synchronous = options.issync == 1,
-                    .replicas_to_aggregate = replicas,
-                    .schedule = {},
-                    .moving_averages = false},
+          .rules = rules,
           .variables = {},
           .model_size = 0,
           .placement = options.ps_placement == "bytes" ? cluster::PlacementRule::bytes
                                                        : cluster::PlacementRule::round_robin,
           .bfloat16_gradients = options.push_precision == "bf16",
           .settings = {{"--issync", std::to_string(options.issync)},
-                       {"--replicas_to_aggregate", std::to_string(replicas)},
+                       {"--replicas_to_aggregate", std::to_string(rules.replicas_to_aggregate)},
                        {"--ps_placement", options.ps_placement},
                        {"--push_precision", options.push_precision}}};
 }

@@ -20,6 +20,9 @@ ClusterTask cluster_task(const cli::ClusterOptions& options);
 // A parameter server, to its end; the exit code.
 int run_parameter_server(const cli::ClusterOptions& options, const ClusterTask& task);
 
+// How the servers update; the schedule is the command's to add.
+cluster::UpdateRules update_rules(const cli::ClusterOptions& options, const ClusterTask& task);
+
 // What all workers have; the model and its settings are the command's to add.
 cluster::ClientOptions client_options(const cli::ClusterOptions& options, const ClusterTask& task);
 

@@ -1,14 +1,12 @@
 #include "app/rank_settings.h"
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "core/error.h"
+#include "cpu/available_threads.h"
 #include "cpu/backend.h"
 
 namespace towers::app {
@@ -38,14 +36,8 @@ std::string unequal_line(const std::string& name, const std::string& here,
 
 // The processors that this process may run on, and of which machine.
 std::string processors() {
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  std::string text = host;
-  if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return text;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &mask)) text.append(" ").append(std::to_string(cpu));
+  std::string text = host_name();
+  for (const int processor : cpu::allowed_processors()) text += " " + std::to_string(processor);
   return text;
 }
 

@@ -31,17 +31,17 @@ Line to_line(const std::string& text) {
   return line;
 }
 
-std::string host_name() {
-  Line name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 std::string behind_rank(int rank, const std::string& text) {
   return "rank " + std::to_string(rank) + " on " + host_name() + ": " + text;
 }
 
 }  // namespace
+
+std::string host_name() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
 
 Ranks::Ranks() {
   const auto launch = cluster::find_launch();

@@ -12,6 +12,8 @@
 
 namespace towers::app {
 
+std::string host_name();
+
 // All ranks make the same calls in the same order. Each is an agreement: where a rank has failed,
 // the call throws on all of them what `fail` was told there, behind the rank and its host. So a
 // rank that fails makes none but `fail`, whichever call the others make, and nobody waits for it.

@@ -81,6 +81,11 @@ std::vector<std::string> placement_lines(const Net& net,
   return lines;
 }
 
+void say_nothing_to_do(std::int64_t made, std::int64_t max_steps) {
+  cli::log_info("nothing to do: " + std::to_string(made) +
+                " steps are made and --max_steps=" + std::to_string(max_steps));
+}
+
 void say_start(const StartTable& table, const Net& net,
                const std::vector<std::string>& device_of_tower) {
   const cli::TrainOptions& options = table.options;

@@ -34,6 +34,9 @@ std::string to_text(const StartTable& table);
 void say_start(const StartTable& table, const Net& net,
                const std::vector<std::string>& device_of_tower);
 
+// For a run that finds all its steps made.
+void say_nothing_to_do(std::int64_t made, std::int64_t max_steps);
+
 // "4 towers on 1 device"
 std::string shared_devices_line(int towers, std::size_t devices);
 

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "cli/console.h"
 #include "data/trace_file.h"
@@ -36,13 +37,15 @@ void TraceWindow::step_done(std::int64_t step, TraceClock::time_point end) {
 
 void TraceWindow::write() noexcept {
   try {
-    const Trace trace = stop_trace();
-    data::write_trace_file(path_, trace);
-    cli::log_info("timeline of " + std::to_string(trace.events.size()) +
-                  " events: " + path_.string() + " (open it in ui.perfetto.dev)" +
-                  (trace.dropped == 0 ? std::string()
-                                      : "; " + std::to_string(trace.dropped) +
-                                            " more did not fit: lower --trace_steps"));
+    Trace trace = stop_trace();
+    const std::size_t events = trace.events.size();
+    const auto dropped = trace.dropped;
+    data::write_trace_file(path_, std::move(trace));
+    cli::log_info(
+        "timeline of " + std::to_string(events) + " events: " + path_.string() +
+        " (open it in ui.perfetto.dev)" +
+        (dropped == 0 ? std::string()
+                      : "; " + std::to_string(dropped) + " more did not fit: lower --trace_steps"));
   } catch (const std::exception& error) {
     cli::log_warning(error.what());
   }

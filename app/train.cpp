@@ -6,6 +6,7 @@
 #include "app/rank_settings.h"
 #include "app/ranks.h"
 #include "app/signals.h"
+#include "app/start_table.h"
 #include "app/step_clock.h"
 #include "app/step_output.h"
 #include "app/summaries.h"
@@ -99,8 +100,7 @@ std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& c
 int train(const cli::TrainOptions& options, const cli::Parsed& parsed, Ranks& ranks) {
   TrainingRun run(options, parsed, ranks);
   if (run.finished()) {
-    cli::log_info("nothing to do: " + std::to_string(run.first_step()) +
-                  " steps are made and --max_steps=" + std::to_string(options.max_steps));
+    say_nothing_to_do(run.first_step(), options.max_steps);
     return 0;
   }
   run.start();

@@ -1,5 +1,6 @@
 #include "app/training_input.h"
 
+#include "app/setup.h"
 #include "cli/console.h"
 #include "core/error.h"
 
@@ -22,6 +23,17 @@ InputForm choose_input(const std::string& flag, const Backend& backend, Towers& 
   if (flag == "auto") cli::log_info(lacking + ": the host feeds them");
   towers.make_input(InputForm::records, set);
   return InputForm::records;
+}
+
+std::unique_ptr<data::Pipeline> open_pipeline(const cli::TrainOptions& options, Backend& backend,
+                                              const data::Dataset& dataset,
+                                              data::PipelineOptions stream) {
+  stream.batch_size = options.batch_size;
+  stream.capacity = 2 * options.num_gpus;
+  stream.threads = input_threads(options);
+  stream.turn = options.num_gpus;
+  return std::make_unique<data::Pipeline>(
+      dataset, stream, [&backend](std::size_t bytes) { return backend.allocate(bytes); });
 }
 
 std::string input_text(InputForm form, const data::Dataset& dataset, int threads) {

@@ -1,10 +1,14 @@
 #pragma once
 // --input: where training batches are made.
 
+#include <cstdint>
+#include <memory>
 #include <string>
 
+#include "cli/options.h"
 #include "core/backend.h"
 #include "data/dataset.h"
+#include "data/pipeline.h"
 
 namespace towers::app {
 
@@ -14,6 +18,13 @@ namespace towers::app {
 // device is asked for and cannot be.
 InputForm choose_input(const std::string& flag, const Backend& backend, Towers& towers,
                        const data::Dataset& dataset, std::uint64_t seed);
+
+// Opens a stream of batches for --num_gpus towers, which take them in turn with those of other
+// readers. The caller gives the stream's seed, first_position, readers and form (as settled above);
+// the rest of it follows from the flags.
+std::unique_ptr<data::Pipeline> open_pipeline(const cli::TrainOptions& options, Backend& backend,
+                                              const data::Dataset& dataset,
+                                              data::PipelineOptions stream);
 
 // "host, 1 thread", "device, 147 MiB on each GPU": for the start table.
 std::string input_text(InputForm form, const data::Dataset& dataset, int threads);

@@ -24,17 +24,11 @@ TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& pa
       static_cast<std::uint64_t>(options.batch_size) *
       static_cast<std::uint64_t>(options.num_gpus) * static_cast<std::uint64_t>(ranks.rank());
   input_ = choose_input(options.input, *set_.backend, towers(), dataset_, start_.seed);
-  pipeline_ = std::make_unique<data::Pipeline>(
-      dataset_,
-      data::PipelineOptions{.batch_size = options.batch_size,
-                            .capacity = 2 * options.num_gpus,
-                            .threads = input_threads(options),
-                            .seed = start_.seed,
-                            .first_position = start_.position + before,
-                            .turn = options.num_gpus,
-                            .readers = ranks.count(),
-                            .form = input_},
-      [this](std::size_t bytes) { return set_.backend->allocate(bytes); });
+  pipeline_ = open_pipeline(options, *set_.backend, dataset_,
+                            {.seed = start_.seed,
+                             .first_position = start_.position + before,
+                             .readers = ranks.count(),
+                             .form = input_});
 }
 
 // The leader restores, or draws initial values, for all.

@@ -8,6 +8,7 @@
 
 #include "app/commands.h"
 #include "app/signals.h"
+#include "app/start_table.h"
 #include "app/step_clock.h"
 #include "app/step_output.h"
 #include "app/summaries.h"
@@ -137,8 +138,7 @@ int run_worker(const cli::TrainOptions& options, const cli::Parsed& parsed,
   WorkerRun run(options, parsed, task);
   if (!run.join()) return exit_code_of(SignalGuard::received());
   if (run.finished()) {
-    cli::log_info("nothing to do: " + std::to_string(run.updates()) +
-                  " steps are made and --max_steps=" + std::to_string(options.max_steps));
+    say_nothing_to_do(run.updates(), options.max_steps);
     return 0;
   }
   run.say_start();

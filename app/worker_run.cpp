@@ -39,7 +39,7 @@ WorkerRun::WorkerRun(const cli::TrainOptions& options, const cli::Parsed& parsed
       flagfile_(parsed.flagfile),
       task_(task),
       workers_(task.cluster.workers()),
-      rules_(client_options(options, task).rules),
+      rules_(update_rules(options, task)),
       set_(options),
       values_(set_.layout.size()),
       averages_(set_.layout.size()),
@@ -129,18 +129,12 @@ void WorkerRun::open_pipeline() {
   const std::uint64_t turn = own * workers + static_cast<std::uint64_t>(task_.task.index);
   pipeline_.reset();
   input_ = choose_input(options_.input, *set_.backend, towers(), dataset_, start.seed);
-  pipeline_ = std::make_unique<data::Pipeline>(
-      dataset_,
-      data::PipelineOptions{
-          .batch_size = options_.batch_size,
-          .capacity = 2 * options_.num_gpus,
-          .threads = input_threads(options_),
-          .seed = start.seed,
-          .first_position = start.position + turn * static_cast<std::uint64_t>(examples_per_step()),
-          .turn = options_.num_gpus,
-          .readers = workers_,
-          .form = input_},
-      [this](std::size_t bytes) { return set_.backend->allocate(bytes); });
+  pipeline_ = app::open_pipeline(
+      options_, *set_.backend, dataset_,
+      {.seed = start.seed,
+       .first_position = start.position + turn * static_cast<std::uint64_t>(examples_per_step()),
+       .readers = workers_,
+       .form = input_});
 }
 
 WorkerRun::Exchange WorkerRun::exchange() {
@@ -163,6 +157,11 @@ bool WorkerRun::pull_all() {
   return true;
 }
 
+void WorkerRun::hand_over() {
+  files_->variables() = values_;
+  files_->averages() = averages_;
+}
+
 void WorkerRun::save() {
   if (!pull_all()) {
     cli::log_error("the servers did not give the variables for a last checkpoint");
@@ -170,8 +169,7 @@ void WorkerRun::save() {
   }
   const std::int64_t step = updates_ - 1;
   if (step < 0 || files_->is_saved(step)) return;
-  files_->variables() = values_;
-  files_->averages() = averages_;
+  hand_over();
   files_->save(step, position_after(step));
 }
 
@@ -182,8 +180,7 @@ Precision1 WorkerRun::evaluate() {
 void WorkerRun::keep_if_best(const Precision1& result) {
   const std::int64_t step = updates_ - 1;  // of the variables that evaluate() has pulled
   if (result.examples == 0 || step < 0) return;
-  files_->variables() = values_;
-  files_->averages() = averages_;
+  hand_over();
   files_->keep_if_best(step, result.precision());
 }
 

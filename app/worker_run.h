@@ -81,6 +81,8 @@ class WorkerRun {
   // Takes what came with `updates`: the variables to the towers. False: told to end.
   bool take(std::optional<std::int64_t> updates);
   bool pull_all();
+  // What pull_all() brought, to the files' buffers.
+  void hand_over();
   bool told_to_end() const;
 
   cli::TrainOptions options_;

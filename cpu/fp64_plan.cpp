@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "cpu/chain.h"
 #include "cpu/fp64_layers.h"
 
 namespace towers::cpu {
-namespace {
-
-// Gradients are summed image by image within these, then over them in order: the same bytes for any
-// number of threads.
-constexpr int kBlocks = 16;
-
-}  // namespace
 
 Fp64Plan::Fp64Plan(const Net& net, const VariableLayout& layout, int batch_size, bool training,
                    ThreadPool& pool)

@@ -65,10 +65,9 @@ void check_trace_file(const std::filesystem::path& path) {
                 " is there and no timeline of a run, so it was not touched; give another name");
 }
 
-void write_trace_file(const std::filesystem::path& path, const Trace& trace) {
+void write_trace_file(const std::filesystem::path& path, Trace trace) {
   // By begin, what encloses others before them: the order that viewers read without sorting.
-  std::vector<TraceEvent> events = trace.events;
-  std::sort(events.begin(), events.end(), [](const TraceEvent& a, const TraceEvent& b) {
+  std::sort(trace.events.begin(), trace.events.end(), [](const TraceEvent& a, const TraceEvent& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
   const std::string process = "\"pid\":" + std::to_string(::getpid());
@@ -82,7 +81,7 @@ void write_trace_file(const std::filesystem::path& path, const Trace& trace) {
     text += ",\n" + metadata("thread_name", ids(t), "\"name\":" + json_string(trace.threads[t]));
     text += ",\n" + metadata("thread_sort_index", ids(t), "\"sort_index\":" + std::to_string(t));
   }
-  for (const TraceEvent& event : events) {
+  for (const TraceEvent& event : trace.events) {
     text += ",\n" + event_text(event, trace.start, ids(event.thread));
     if (text.size() < 1u << 20) continue;
     file.write(text);

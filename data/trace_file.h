@@ -13,6 +13,6 @@ namespace towers::data {
 void check_trace_file(const std::filesystem::path& path);
 
 // Whole or not at all; replaces an earlier one. Throws Error with path and reason.
-void write_trace_file(const std::filesystem::path& path, const Trace& trace);
+void write_trace_file(const std::filesystem::path& path, Trace trace);
 
 }  // namespace towers::data
