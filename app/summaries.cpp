@@ -1,5 +1,6 @@
 #include "app/summaries.h"
 
+#include <cmath>
 #include <variant>
 
 #include "data/histogram.h"
@@ -59,8 +60,11 @@ void Summaries::write(data::EventFileWriter& events, std::int64_t step, Towers& 
   events.scalar("learning_rate", learning_rate);
 
   towers.read_gradients(flat_);
-  for (const Variable& v : layout_.variables())
-    events.histogram(v.name + "/gradients", histogram_of(view(std::span<const float>(flat_), v)));
+  for (const Variable& v : layout_.variables()) {
+    const data::Histogram histogram = histogram_of(view(std::span<const float>(flat_), v));
+    // Of a step that overflowed in float16, and changed nothing, there is no histogram to show.
+    if (std::isfinite(histogram.sum_squares())) events.histogram(v.name + "/gradients", histogram);
+  }
   towers.read_variables(flat_);
   for (const Variable& v : layout_.variables())
     events.histogram(v.name, histogram_of(view(std::span<const float>(flat_), v)));

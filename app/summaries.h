@@ -21,8 +21,8 @@ class Summaries {
   Summaries(const Net& net, const VariableLayout& layout);
 
   // Writes one Event: activations (histogram and sparsity) of the last tower, the losses' means
-  // over towers, the learning rate, histograms of the averaged gradients and of the variables after
-  // the update. The step must have been made with keep_activations.
+  // over towers, the learning rate, histograms of the averaged gradients (those that are finite)
+  // and of the variables after the update. The step must have been made with keep_activations.
   void write(data::EventFileWriter& events, std::int64_t step, Towers& towers,
              std::span<const Losses> losses, float learning_rate);
 

@@ -71,6 +71,8 @@ __global__ void __launch_bounds__(kPieceThreads) update_kernel(UpdateArguments<T
       for (int i = 0; i < 4; ++i) {
         if (skips) {
           look_at(four.variable.at[i], seen);
+          four.gradient.at[i] =
+              mean_gradient(unscale, piece.weight_decay, four.gradient.at[i], four.variable.at[i]);
           continue;
         }
         if (a.own_gradient != nullptr) note(four.own.at[i], seen.tower_gradient);
@@ -80,8 +82,8 @@ __global__ void __launch_bounds__(kPieceThreads) update_kernel(UpdateArguments<T
         four.variable.at[i] = updated.variable;
         four.average.at[i] = updated.average;
       }
-      if (skips) continue;
       store(a.mean + begin + at, four.gradient);
+      if (skips) continue;
       store(a.variables + begin + at, four.variable);
       store(a.averages + begin + at, four.average);
       if constexpr (kNarrow<T>) store(a.working + begin + at, four.variable);
@@ -91,6 +93,7 @@ __global__ void __launch_bounds__(kPieceThreads) update_kernel(UpdateArguments<T
     const std::size_t i = begin + at;
     if (skips) {
       look_at(a.variables[i], seen);
+      a.mean[i] = mean_gradient(unscale, piece.weight_decay, a.gradient[i], a.variables[i]);
     } else {
       if (a.own_gradient != nullptr) note(a.own_gradient[i], seen.tower_gradient);
       const Updated<W> updated = update_value(a, unscale, piece.weight_decay, a.gradient[i],

@@ -124,12 +124,17 @@ TOWERS_HD inline void look_at(W variable, UpdateSeen<W>& seen) {
 }
 
 // unscale: the gradient's factor, arguments.gradient_scale divided by the loss scale.
+template <class W>
+TOWERS_HD inline W mean_gradient(W unscale, float weight_decay, W gradient, W variable) {
+  return gradient * unscale + weight_decay * variable;
+}
+
 template <class T, class W = Wide<T>>
 TOWERS_HD inline Updated<W> update_value(const UpdateArguments<T>& arguments, W unscale,
                                          float weight_decay, W gradient, W variable, W average,
                                          UpdateSeen<W>& seen) {
   Updated<W> updated;
-  updated.mean = gradient * unscale + weight_decay * variable;
+  updated.mean = mean_gradient(unscale, weight_decay, gradient, variable);
   updated.variable = variable - arguments.learning_rate * updated.mean;
   updated.average = average - arguments.average_weight * (average - updated.variable);
   look_at(variable, seen);

@@ -1,5 +1,6 @@
 // Every precision of the CUDA module on 1, 2 and 4 stand-in GPUs. float32 is the suite's.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -220,6 +221,8 @@ TEST_CASE(
       CHECK(std::isfinite(loss));
       CHECK(variables_of(*towers, problem) == problem.variables);
       CHECK(averages_of(*towers, problem) == problem.averages);
+      const std::vector<float> gradients = gradients_of(*towers, problem);
+      CHECK_FALSE(std::ranges::all_of(gradients, [](float g) { return std::isfinite(g); }));
       run_step(*towers, parts.get());
       CHECK(towers->report().towers.at(0).total == loss);  // of the same variables
       for (int s = 0; s < 8; ++s) run_step(*towers, parts.get());
