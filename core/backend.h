@@ -89,8 +89,8 @@ class Towers {
 
   // From now on batches may come in `form`, which is not images: the devices crop, flip, distort
   // and standardize by themselves, the same examples as data/pipeline.h, values within 1e-5.
-  // positions: every device gets a copy of the set, which may go afterwards; false, and nothing is
-  // changed, where a device would have too little memory left for it. Only where
+  // positions: every device gets a copy of the set, which may go afterwards; false where a device
+  // would have too little memory left. A set given before is dropped first. Only where
   // Backend::makes_input(). Throws Error where the net takes other images, or a label is wrong.
   virtual bool make_input(InputForm form, const TrainingRecords& set);
 

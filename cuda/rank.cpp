@@ -85,9 +85,11 @@ template <class T>
 void Rank<T>::make_input(InputForm form, const TrainingRecords& set,
                          const std::shared_ptr<EpochOrders>& orders) {
   if (form == InputForm::records)
-    for (Slot& slot : slots_)
+    for (Slot& slot : slots_) {
+      if (!slot.records.empty()) continue;
       slot.records = memory_.allocate<std::uint8_t>(
           static_cast<std::size_t>(options_.plan.batch_size) * kRecordBytes);
+    }
   maker_ =
       std::make_unique<DeviceInput>(options_.device, form, set, options_.plan.batch_size, orders);
 }

@@ -46,10 +46,11 @@ class Rank {
   float loss_scale();  // of the step enqueued last; waits for the compute stream
   const std::vector<Bucket>& buckets() const { return plan_->buckets(); }
 
-  // Batches of `form` may come from now on (Towers::make_input).
+  // Batches of `form` may come from now on (Towers::make_input); after drop_input images alone may.
   bool has_room_for(const TrainingRecords& set) const {
     return DeviceInput::fits(options_.device, set, options_.plan.batch_size);
   }
+  void drop_input() { maker_.reset(); }
   void make_input(InputForm form, const TrainingRecords& set,
                   const std::shared_ptr<EpochOrders>& orders);
   // Enqueues one tower's input and passes; `index` counts this rank's towers, in order.

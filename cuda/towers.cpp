@@ -97,6 +97,9 @@ void CudaTowers<T>::check(std::span<const Batch> batches) const {
 template <class T>
 bool CudaTowers<T>::make_input(InputForm form, const TrainingRecords& set) {
   check_training_records(net_, set);
+  // An earlier set, of another session, leaves its room to this one.
+  form_ = InputForm::images;
+  for (const auto& rank : ranks_) rank->drop_input();
   if (form == InputForm::positions)
     for (const auto& rank : ranks_)
       if (!rank->has_room_for(set)) return false;

@@ -234,6 +234,26 @@ TEST_CASE("a training set that leaves too little of a GPU's memory is not held")
   for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
 }
 
+TEST_CASE("a training set takes the room of the one before it") {
+  cuda_host::start({.devices = 2, .memory = std::size_t{280} << 20});
+  {
+    const Problem problem = draw_problem(small_net({24, 24, 3}, {}), 1);
+    const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+    const std::unique_ptr<Towers> towers = compile({}, *backend, problem, 1, 2);
+    // 12 MiB: once beside what is spared, not twice.
+    const std::vector<std::uint8_t> records(4096 * cuda::kRecordBytes);
+    for (const std::uint64_t seed : {1u, 2u, 3u})
+      REQUIRE(towers->make_input(InputForm::positions, {records, seed}));
+    const Batch held[2] = {{.size = 1, .position = 0}, {.size = 1, .position = 1}};
+    CHECK_NOTHROW(run_step(*towers, held));
+    // One that does not fit is not held, and no other is either.
+    const std::vector<std::uint8_t> large(3 * records.size());
+    CHECK_FALSE(towers->make_input(InputForm::positions, {large, 1}));
+    CHECK_THROWS_AS(towers->compute_gradients(held, false), std::invalid_argument);
+  }
+  for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+}
+
 TEST_CASE("towers may go while their step is under way") {
   const std::vector<Problem> problems = problems_of(net_of_two_buckets());
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
