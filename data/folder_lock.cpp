@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <span>
+#include <thread>
 
 namespace towers::data {
 namespace {
@@ -19,15 +20,30 @@ bool is_named(const FileDescriptor& file, const std::filesystem::path& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
+// Whether another process holds the exclusive lock. flock knows no question but an attempt, so this
+// shares the lock for a moment: those who ask do not see each other, and a holder-to-be who finds
+// them in its way asks the same.
+bool is_held(const FileDescriptor& file) {
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) != 0) return errno == EWOULDBLOCK;
+  ::flock(file.get(), LOCK_UN);
+  return false;
+}
+
 // False: the file system knows no locks.
 bool lock(const FileDescriptor& file, const std::filesystem::path& path,
           const std::function<void()>& on_wait) {
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return true;
-  if (errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK) return false;
-  if (errno != EWOULDBLOCK) throw_file_error("lock", path, errno);
-  on_wait();
-  while (::flock(file.get(), LOCK_EX) != 0)
-    if (errno != EINTR) throw_file_error("lock", path, errno);
+  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK) return false;
+    if (errno != EWOULDBLOCK && errno != EINTR) throw_file_error("lock", path, errno);
+    if (!is_held(file)) {
+      std::this_thread::yield();
+      continue;
+    }
+    on_wait();
+    while (::flock(file.get(), LOCK_EX) != 0)
+      if (errno != EINTR) throw_file_error("lock", path, errno);
+    return true;
+  }
   return true;
 }
 
@@ -53,8 +69,8 @@ void FolderLock::write(std::string_view text) {
 }
 
 bool is_locked(const std::filesystem::path& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-  return file.get() >= 0 && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return file.get() >= 0 && is_held(file);
 }
 
 FolderLock::~FolderLock() {

@@ -2,12 +2,15 @@
 
 #include "data/run_folder.h"
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "data/file.h"
 #include "tests/data/output_support.h"
@@ -214,6 +217,25 @@ TEST_CASE("A second run in the folder is refused with the pid of the first") {
     CHECK(test::contains(message, "(pid " + std::to_string(::getpid()) + ")"));
   }
   CHECK(test::names_in(folder.path) == Names{"flags.txt", "lock"});
+}
+
+TEST_CASE("Who asks whether a folder is in use keeps nobody out") {
+  const Folder folder;
+  CHECK_FALSE(is_in_use(folder.path));
+  test::write_file(folder.path / "lock", "4242\n");  // of a run that was killed
+  // As another process that is just asking.
+  const int asking = ::open((folder.path / "lock").c_str(), O_RDONLY | O_CLOEXEC);
+  REQUIRE(asking >= 0);
+  REQUIRE(::flock(asking, LOCK_SH) == 0);
+  CHECK_FALSE(is_in_use(folder.path));
+  std::thread answered([asking] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ::close(asking);
+  });
+  CHECK(folder.error(Mode::resume).empty());  // a run that starts meanwhile
+  answered.join();
+  const RunFolder run(folder.path, Mode::fresh);
+  CHECK(is_in_use(folder.path));
 }
 
 TEST_CASE("A lock that is a link is not followed") {
