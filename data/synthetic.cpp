@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/philox.h"
+#include "core/philox_words.h"
 #include "data/dataset.h"
 
 namespace towers::data {
@@ -23,26 +23,17 @@ constexpr int kBehind = 2;    // small rectangles behind the object; one more li
 constexpr float kTint = 14;   // grey levels, by class, in one channel of the stripes
 constexpr float kNoise = 36;  // grey levels, half the width of the triangular distribution
 
-// The random words of one image.
+// What is drawn for one image.
 class Draws {
  public:
-  Draws(std::uint64_t seed, std::uint64_t image) : seed_(seed), image_(image) {}
+  Draws(std::uint64_t seed, std::uint64_t image) : words_(seed, Stream::synthetic, image) {}
 
-  std::uint32_t word() {
-    if (used_ == 4) {
-      block_ = philox(seed_, Stream::synthetic, image_, blocks_++);
-      used_ = 0;
-    }
-    return block_.word[used_++];
-  }
+  std::uint32_t word() { return words_.next(); }
   float between(float low, float high) { return low + (high - low) * uniform(word()); }
   float sign() { return (word() & 1) != 0 ? 1.0f : -1.0f; }
 
  private:
-  std::uint64_t seed_, image_;
-  std::uint32_t blocks_ = 0;
-  PhiloxBlock block_{};
-  int used_ = 4;
+  PhiloxWords words_;
 };
 
 struct Color {

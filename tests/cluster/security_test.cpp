@@ -1,8 +1,6 @@
 // Strangers are refused, and leave those who belong to the cluster alone.
 #include <catch2/catch.hpp>
 
-#include <openssl/bio.h>
-#include <openssl/pem.h>
 #include <signal.h>
 
 #include "tests/cluster/processes.h"
@@ -42,17 +40,6 @@ void check_strangers(const LinearCluster::Args& own, const std::vector<Stranger>
   CHECK_THAT(server.err, Contains(logged));
 }
 
-std::string private_key(const TlsIdentity& identity) {
-  BIO* bio = BIO_new(BIO_s_mem());
-  PEM_write_bio_PrivateKey(bio, SSL_CTX_get0_privatekey(identity.context()), nullptr, nullptr, 0,
-                           nullptr, nullptr);
-  char* text = nullptr;
-  const long size = BIO_get_mem_data(bio, &text);
-  const std::string pem(text, static_cast<std::size_t>(size));
-  BIO_free(bio);
-  return pem;
-}
-
 }  // namespace
 
 TEST_CASE("without the token of --cluster_token_file a worker is refused and logged") {
@@ -73,7 +60,7 @@ TEST_CASE("with TLS a worker without a certificate of the authority is refused a
     const std::filesystem::path cert = folder.path() / (name + ".pem");
     const std::filesystem::path key = folder.path() / (name + ".key");
     write_file(cert, identity.certificate());
-    write_file(key, private_key(identity));
+    write_file(key, identity.private_key());
     return LinearCluster::Args{"--tls_cert=" + cert.string(), "--tls_key=" + key.string(),
                                "--tls_ca=" + cert.string()};
   };
@@ -97,7 +84,7 @@ TEST_CASE("a server without TLS is told from one that is missing") {
   const TemporaryFolder folder;
   const TlsIdentity identity;
   write_file(folder.path() / "cert", identity.certificate());
-  write_file(folder.path() / "key", private_key(identity));
+  write_file(folder.path() / "key", identity.private_key());
   const std::string file = (folder.path() / "cert").string();
   const LinearCluster cluster(1, 1, folder.path(), {"--cluster_timeout=60"});
   auto ps = cluster.start("ps", 0);
@@ -134,10 +121,10 @@ TEST_CASE("files of secrets that are of no use are errors that name the flag") {
     write_file(folder.path() / name, text);
     return (folder.path() / name).string();
   };
-  const std::string cert = path("cert", own.certificate()), key = path("key", private_key(own));
-  const std::string other_key = path("other.key", private_key(other));
+  const std::string cert = path("cert", own.certificate()), key = path("key", own.private_key());
+  const std::string other_key = path("other.key", other.private_key());
   const std::string late_cert = path("late", late.certificate());
-  const std::string late_key = path("late.key", private_key(late));
+  const std::string late_key = path("late.key", late.private_key());
   const auto tls = [](const std::string& c, const std::string& k, const std::string& a) {
     return LinearCluster::Args{"--tls_cert=" + c, "--tls_key=" + k, "--tls_ca=" + a};
   };

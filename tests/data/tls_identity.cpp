@@ -15,9 +15,11 @@ void add_extension(X509* certificate, int kind, const char* value) {
   X509_EXTENSION_free(extension);
 }
 
-std::string pem_of(X509* certificate) {
+// What `write` has to say to a BIO.
+template <class Write>
+std::string pem_of(const Write& write) {
   BIO* bio = BIO_new(BIO_s_mem());
-  PEM_write_bio_X509(bio, certificate);
+  write(bio);
   char* text = nullptr;
   const long size = BIO_get_mem_data(bio, &text);
   const std::string pem(text, static_cast<std::size_t>(size));
@@ -45,9 +47,16 @@ TlsIdentity::TlsIdentity(long from_seconds, long to_seconds)
   X509_sign(certificate, key, EVP_sha256());
   SSL_CTX_use_certificate(context_.get(), certificate);
   SSL_CTX_use_PrivateKey(context_.get(), key);
-  pem_ = pem_of(certificate);
+  pem_ = pem_of([certificate](BIO* bio) { PEM_write_bio_X509(bio, certificate); });
   X509_free(certificate);
   EVP_PKEY_free(key);
+}
+
+std::string TlsIdentity::private_key() const {
+  return pem_of([this](BIO* bio) {
+    PEM_write_bio_PrivateKey(bio, SSL_CTX_get0_privatekey(context()), nullptr, nullptr, 0, nullptr,
+                             nullptr);
+  });
 }
 
 Connection::Connection(int socket, const TlsIdentity* identity)

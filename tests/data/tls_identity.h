@@ -14,6 +14,7 @@ class TlsIdentity {
   // Valid from `from_seconds` to `to_seconds`, counted from now.
   explicit TlsIdentity(long from_seconds = -3600, long to_seconds = 3600);
   const std::string& certificate() const { return pem_; }  // PEM: what a client must trust
+  std::string private_key() const;                         // PEM
   SSL_CTX* context() const { return context_.get(); }
 
  private:
