@@ -19,10 +19,11 @@ bool in_top_1(std::span<const float> logits, int label) {
 }  // namespace
 
 Evaluation::Evaluation(Backend& backend, const Net& net, const data::Dataset& dataset,
-                       int batch_size, Precision precision)
+                       int batch_size, Precision precision, bool progress)
     : dataset_(dataset),
       batch_size_(batch_size),
       classes_(net.classes),
+      progress_(progress),
       inference_(backend.compile_inference(net, batch_size, precision, 0)),
       images_(backend.allocate(static_cast<std::size_t>(batch_size) * net.input.size() *
                                sizeof(float))),
@@ -38,7 +39,7 @@ std::int64_t Evaluation::each(std::span<const float> variables, std::int64_t exa
   std::int32_t* labels = static_cast<std::int32_t*>(labels_.get());
   const std::size_t classes = static_cast<std::size_t>(classes_);
   // Told of where it lasts: a large net, or little of a CPU.
-  cli::WorkProgress progress("evaluated", 0, examples, true, 2);
+  cli::WorkProgress progress("evaluated", 0, examples, progress_, 2);
   std::int64_t done = 0;
   while (done < examples && !stop()) {
     const int count = static_cast<int>(std::min<std::int64_t>(batch_size_, examples - done));

@@ -21,9 +21,10 @@ struct Precision1 {
 // Evaluates with one compiled net; keeps its buffers between calls.
 class Evaluation {
  public:
-  // `backend` and `dataset` must outlive it.
+  // `backend` and `dataset` must outlive it. progress: where it lasts, a line tells how far it is;
+  // not beside training, which has a line of its own.
   Evaluation(Backend& backend, const Net& net, const data::Dataset& dataset, int batch_size,
-             Precision precision);
+             Precision precision, bool progress = true);
 
   // For each of the first `examples` images of the data set, once and in order: its index and its
   // logits, which are valid during the call. `stop` is asked between batches. Returns how many.
@@ -41,6 +42,7 @@ class Evaluation {
   const data::Dataset& dataset_;
   int batch_size_;
   int classes_;
+  bool progress_;
   std::unique_ptr<Inference> inference_;
   std::shared_ptr<void> images_, labels_;
   std::vector<float> logits_;

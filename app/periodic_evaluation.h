@@ -1,7 +1,6 @@
 #pragma once
 // --eval_every: the test set, evaluated again and again beside the training.
 
-#include <memory>
 #include <span>
 
 #include "app/evaluation.h"
@@ -13,19 +12,16 @@ namespace towers::app {
 
 class PeriodicEvaluation {
  public:
-  // Loads the test set; the net is compiled at the first run. `backend` and `net` must outlive it.
+  // Loads the test set and compiles the net, before --input=auto looks for what is left of a GPU's
+  // memory. `backend` must outlive it.
   PeriodicEvaluation(const cli::TrainOptions& options, Backend& backend, const Net& net);
 
   // Of these variables; 0 examples when a signal came in between.
   Precision1 run(std::span<const float> variables);
 
  private:
-  Backend& backend_;
-  const Net& net_;
-  const int batch_size_;
-  const Precision precision_;
   const data::Dataset test_set_;
-  std::unique_ptr<Evaluation> evaluation_;
+  Evaluation evaluation_;
 };
 
 }  // namespace towers::app

@@ -134,6 +134,21 @@ TEST_CASE("four towers on two GPUs are told once, and each layer's GPU on reques
   CHECK(count(one.err, "4 towers on 1 device\n") == 1);
 }
 
+TEST_CASE("a net that does not fit beside training is found before a former run is deleted") {
+  TemporaryFolder folder;
+  const auto dir = folder.path() / "run";
+  REQUIRE(quick_run(dir, 1, {"--device=cpu"}, fake_machine("2")).exit_code == 0);
+  const std::string flags = read_file(dir / "flags.txt");
+  const ProcessResult run =
+      quick_run(dir, 2, {"--device=gpu", "--eval_every=2"}, fake_machine("2"));
+  CHECK(run.exit_code == 1);
+  CHECK(contains(run.err, "the fake GPU is out of memory"));
+  CHECK(lines_of(run.err).size() == 1);
+  CHECK(run.out.empty());
+  CHECK(read_file(dir / "flags.txt") == flags);
+  CHECK(std::filesystem::exists(dir / "model.ckpt-0.index"));
+}
+
 TEST_CASE("the start table names the GPUs in use alone") {
   TemporaryFolder folder;
   const ProcessResult run =
