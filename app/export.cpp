@@ -1,6 +1,7 @@
 // `towers export`: a checkpoint as safetensors or as an ONNX model.
 
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "app/checkpoint_path.h"
@@ -37,6 +38,21 @@ std::string checked_format(const cli::ExportOptions& options) {
   if (format == "safetensors" && options.preprocessing)
     throw UsageError("--preprocessing is for ONNX: safetensors holds no computation");
   return format;
+}
+
+// An earlier export's model is written anew; another file keeps what it holds.
+void refuse_other_file(const std::string& path, const std::string& format) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return;  // which writing finds out
+  std::ifstream file(path, std::ios::binary);
+  char start[9] = "";
+  file.read(start, sizeof start);
+  if (!file.is_open() || file.gcount() == 0) return;
+  // ONNX begins with its field 1, ir_version; safetensors with eight bytes of length, then JSON.
+  const bool own = format == "onnx" ? start[0] == '\x08' : start[8] == '{';
+  if (!own)
+    throw Error("--output=" + path + " is there and no " + format +
+                " file, so it was not touched; give another name");
 }
 
 data::Metadata metadata_of(const std::filesystem::path& prefix, std::int64_t step) {
@@ -86,6 +102,7 @@ int run_export(const cli::ExportOptions& options) {
   if (output.extension() == ".index" || output.string().find(".data-") != std::string::npos)
     throw UsageError("--output=" + options.output + " names a file of a checkpoint; give another");
   const std::string format = checked_format(options);
+  refuse_other_file(options.output, format);
   const Net net = cifar10_net();
   const VariableLayout layout(net);
   const std::filesystem::path prefix = find_checkpoint(options.checkpoint);

@@ -10,6 +10,7 @@
 #include "app/backend_choice.h"
 #include "app/checkpoint_path.h"
 #include "app/commands.h"
+#include "app/csv_text.h"
 #include "app/evaluation.h"
 #include "app/json_text.h"
 #include "app/setup.h"
@@ -51,13 +52,6 @@ std::string number(const char* format, double value) {
   char text[32];
   std::snprintf(text, sizeof text, format, value);
   return text;
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
 }
 
 // A table of an earlier call is written anew; another file keeps what it holds.
@@ -124,7 +118,7 @@ class Predictor {
     const data::Dataset set = load_dataset(options_, parse_split(options_.eval_data));
     std::string header = kTableStart;
     if (options_.logits)
-      for (const std::string& name : names_) header += "," + csv_cell("logit_" + name);
+      for (const std::string& name : names_) header += "," + csv_quoted("logit_" + name);
     std::string table;
     const auto put = [&](const std::string& line) {
       if (to_file)
@@ -137,8 +131,8 @@ class Predictor {
       const std::vector<double> p = softmax(logits);
       const std::size_t best = by_probability(p).front();
       std::string line = std::to_string(index) + "," +
-                         csv_cell(names_[static_cast<std::size_t>(set.label(index))]) + "," +
-                         csv_cell(names_[best]) + "," + number("%.6f", p[best]);
+                         csv_quoted(names_[static_cast<std::size_t>(set.label(index))]) + "," +
+                         csv_quoted(names_[best]) + "," + number("%.6f", p[best]);
       if (options_.logits)
         for (float logit : logits) line += "," + number("%.9g", double{logit});
       put(line);

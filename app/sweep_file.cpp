@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "app/csv_text.h"
 #include "core/error.h"
 #include "data/file.h"
 
@@ -15,38 +16,6 @@ namespace towers::app {
 std::string csv_cell(const nlohmann::ordered_json& value) {
   if (value.is_null()) return "";
   return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-std::string csv_line(const std::vector<std::string>& cells) {
-  std::string line;
-  for (const std::string& cell : cells) {
-    if (&cell != &cells.front()) line += ',';
-    if (cell.find_first_of(",\"") == std::string::npos) {
-      line += cell;
-      continue;
-    }
-    line += '"';
-    for (const char c : cell) line += c == '"' ? std::string("\"\"") : std::string(1, c);
-    line += '"';
-  }
-  return line;
-}
-
-std::vector<std::string> split_csv_line(const std::string& line) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const bool doubled = quoted && line[i] == '"' && i + 1 < line.size() && line[i + 1] == '"';
-    if (doubled)
-      cells.back() += line[++i];
-    else if (line[i] == '"')
-      quoted = !quoted;
-    else if (line[i] == ',' && !quoted)
-      cells.emplace_back();
-    else
-      cells.back() += line[i];
-  }
-  return cells;
 }
 
 SweepFile::SweepFile(std::filesystem::path path, const std::vector<std::string>& columns)

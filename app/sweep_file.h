@@ -10,10 +10,6 @@
 
 namespace towers::app {
 
-// A line of CSV as RFC 4180 has it, without its line break: commas between cells, quotes around a
-// cell that holds a comma or a quote. No cell holds a line break.
-std::string csv_line(const std::vector<std::string>& cells);
-std::vector<std::string> split_csv_line(const std::string& line);
 // The cell for a value: text as it is, numbers as JSON writes them, nothing for null.
 std::string csv_cell(const nlohmann::ordered_json& value);
 

@@ -74,6 +74,25 @@ TEST_CASE("files that are no safetensors of this model end in one line that name
   CHECK_FALSE(fs::exists(folder.path() / "new" / "checkpoint"));
 }
 
+TEST_CASE("export writes over a model of its kind alone") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run";
+  REQUIRE(quick_run(run, 1).exit_code == 0);
+  const std::string state = read_file(run / "checkpoint");
+  for (const std::string format : {"onnx", "safetensors"}) {
+    const std::string flag = "--format=" + format;
+    const ProcessResult refused = exported(run, run / "checkpoint", {flag});
+    CHECK(refused.exit_code == 1);
+    CHECK(contains(refused.err, "is there and no " + format + " file, so it was not touched"));
+    CHECK(read_file(run / "checkpoint") == state);
+    const fs::path model = folder.path() / format;
+    for (int i = 0; i < 2; ++i) CHECK(exported(run, model, {flag}).exit_code == 0);
+    write_file(model, "");  // nothing is lost
+    CHECK(exported(run, model, {flag}).exit_code == 0);
+  }
+  CHECK(exported(run, folder.path() / "onnx", {"--format=safetensors"}).exit_code == 1);
+}
+
 TEST_CASE("export asks for what it needs") {
   TemporaryFolder folder;
   const fs::path run = folder.path() / "run";

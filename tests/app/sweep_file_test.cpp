@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "app/csv_text.h"
 #include "core/error.h"
 #include "tests/support.h"
 
