@@ -10,7 +10,8 @@ std::unique_ptr<Backend> make_cpu_backend(const cli::CommonOptions& options) {
   return cpu::make_backend({.threads = options.compute_threads,
                             .devices = options.cpu_devices,
                             .simd = options.simd,
-                            .pin_threads = options.pin_threads});
+                            .pin_threads = options.pin_threads,
+                            .first_processor = options.first_processor});
 }
 
 cuda::Loaded load_gpu_backend(const cli::CommonOptions& options,

@@ -1,10 +1,10 @@
 #include "app/rank_settings.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
 
+#include "app/thread_share.h"
 #include "core/error.h"
 #include "cpu/available_threads.h"
 #include "cpu/backend.h"
@@ -15,9 +15,9 @@ namespace {
 // What each rank may have its own of. Folders: those of the data may lie elsewhere on each machine,
 // and the others are rank 0's alone.
 const std::set<std::string> kOwn = {
-    "compute_threads", "cpu_devices", "data_dir",     "input_threads", "log_device_placement",
-    "log_level",       "progress",    "trace_file",   "trace_steps",   "metrics_log",
-    "train_dir",       "quiet",       "stall_seconds"};
+    "compute_threads", "cpu_devices", "data_dir",      "input_threads", "log_device_placement",
+    "log_level",       "progress",    "trace_file",    "trace_steps",   "metrics_log",
+    "train_dir",       "quiet",       "stall_seconds", "pin_threads"};
 
 std::map<std::string, std::string> flags_of(const std::string& flagfile) {
   std::map<std::string, std::string> flags;
@@ -73,13 +73,25 @@ void require_equal_flags(Ranks& ranks, const cli::CommonOptions& options,
 void share_threads(Ranks& ranks, cli::CommonOptions& options) {
   if (ranks.alone()) return;
   const std::vector<std::string> all = ranks.gather(processors());
-  if (options.compute_threads != 0) return;
-  const auto me = all.begin() + ranks.rank();
-  const auto sharing = static_cast<int>(std::count(all.begin(), all.end(), *me));
-  const auto before = static_cast<int>(std::count(all.begin(), me, *me));
-  const int threads = cpu::available_threads();
-  options.compute_threads =
-      std::max(1, threads * (before + 1) / sharing - threads * before / sharing);
+  const std::vector<std::string> threads = ranks.gather(std::to_string(options.compute_threads));
+  const auto self = static_cast<std::size_t>(ranks.rank());
+  std::vector<int> given;  // of those that have the same processors
+  std::size_t me = 0;
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (all[r] != all[self]) continue;
+    if (r == self) me = given.size();
+    given.push_back(std::stoi(threads[r]));
+  }
+  const ThreadShare share = share_of(given, me, cpu::available_threads());
+  options.compute_threads = share.threads;
+  options.first_processor = share.first;
+  const std::size_t there = cpu::allowed_processors().size();
+  if (options.pin_threads && there < static_cast<std::size_t>(share.total))
+    throw UsageError(
+        "--pin_threads keeps each compute thread on a processor of its own, and the " +
+        std::to_string(given.size()) + " ranks on " + host_name() + " have " +
+        std::to_string(share.total) + " threads for " + std::to_string(there) +
+        " processors; start fewer, lower --compute_threads, or leave --pin_threads out");
 }
 
 }  // namespace towers::app

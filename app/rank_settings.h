@@ -16,8 +16,9 @@ void require_equal_flags(Ranks& ranks, const cli::CommonOptions& options,
 // same, as a line for the user; empty where none does.
 std::string unequal_flag(const std::string& flagfile, const std::string& leaders);
 
-// --compute_threads: where the launcher has left several ranks the same processors, each takes its
-// share of them.
+// Where the launcher has left several ranks the same processors, each takes its share of them:
+// --compute_threads unless given, and with --pin_threads other processors than the others. Throws
+// UsageError where there are too few to pin to.
 void share_threads(Ranks& ranks, cli::CommonOptions& options);
 
 }  // namespace towers::app

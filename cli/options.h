@@ -26,6 +26,7 @@ struct CommonOptions {
   std::optional<int> input_threads;  // unset: chosen; 0: synchronous
   int cpu_devices = 1;
   bool pin_threads = false;  // each compute thread on a processor of its own
+  int first_processor = 0;   // where these begin: app/ settles it, there is no flag
   std::string simd = "auto";
   std::string log_level = "info";  // debug, info, warning, error, off
   bool quiet = false;

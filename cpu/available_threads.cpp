@@ -55,13 +55,15 @@ std::vector<int> allowed_processors() {
   return {};
 }
 
-std::vector<int> processors_for(int threads) {
+std::vector<int> processors_for(int threads, int first) {
   std::vector<int> processors = allowed_processors();
   if (static_cast<int>(processors.size()) < threads)
     throw UsageError(
         "--pin_threads keeps each compute thread on a processor of its own, and there are " +
         std::to_string(threads) + " threads for " + std::to_string(processors.size()) +
         " processors; lower --compute_threads");
+  std::rotate(processors.begin(), processors.begin() + first % static_cast<int>(processors.size()),
+              processors.end());
   processors.resize(static_cast<std::size_t>(threads));
   return processors;
 }

@@ -11,8 +11,10 @@ namespace towers::cpu {
 // Numbers of the processors in the affinity mask, ascending; empty where the system does not say.
 std::vector<int> allowed_processors();
 
-// The first `threads` of them, to keep a thread on each. Throws UsageError where there are fewer.
-std::vector<int> processors_for(int threads);
+// `threads` of them, to keep a thread on each, from number `first` on, and round again behind the
+// last: processes that have the same ones begin at different places. Throws UsageError where there
+// are fewer than `threads`.
+std::vector<int> processors_for(int threads, int first = 0);
 
 // Processors that control groups allow, rounded up, or nothing where they set no limit.
 // `membership` is the text of /proc/self/cgroup, `mount` the folder where control groups are

@@ -61,7 +61,8 @@ class CpuBackend final : public Backend {
     const std::vector<int> shares = share_out(threads, options.devices);
     const int total = std::accumulate(shares.begin(), shares.end(), 0);
     machine_ = std::make_shared<Machine>(
-        target, shares, options.pin_threads ? processors_for(total) : std::vector<int>());
+        target, shares,
+        options.pin_threads ? processors_for(total, options.first_processor) : std::vector<int>());
 
     const std::string name = processor_name();
     for (std::size_t d = 0; d < shares.size(); ++d) {

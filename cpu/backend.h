@@ -13,6 +13,7 @@ struct Options {
   int devices = 1;  // /cpu:0, /cpu:1, ...: each has its own share of the threads
   std::string simd = "auto";  // a vector target by Highway's name, for example AVX2
   bool pin_threads = false;   // each on a processor of its own, of those that affinity allows
+  int first_processor = 0;    // of these, the first one's place (see processors_for)
 };
 
 // Throws UsageError for a vector target that this machine or build does not have, naming those it

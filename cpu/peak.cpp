@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "cpu/available_threads.h"
 #include "cpu/memory.h"
 #include "cpu/simd.h"
 #include "cpu/thread_pool.h"
@@ -99,7 +100,10 @@ Peak measure_peak(const Options& options) {
   const auto multiply_add = entry_for(target, HWY_DISPATCH_TABLE(PeakMultiplyAdd));
   const auto operations_per_round = entry_for(target, HWY_DISPATCH_TABLE(PeakOperationsPerRound));
   const auto read = entry_for(target, HWY_DISPATCH_TABLE(PeakRead));
-  ThreadPool pool(options.threads == 0 ? available_threads() : options.threads);
+  const int count = options.threads == 0 ? available_threads() : options.threads;
+  const std::vector<int> processors =
+      options.pin_threads ? processors_for(count, options.first_processor) : std::vector<int>();
+  ThreadPool pool(count, "peak", processors);
   const std::size_t threads = static_cast<std::size_t>(pool.threads());
   std::vector<float> results(threads * 16);  // a cache line for each
 

@@ -10,8 +10,9 @@ struct Peak {
   double bytes = 0;  // per second: read in order from 256 MB that the threads share out
 };
 
-// Measured with options.threads threads at once on the vector target options.simd, the best of
-// several rounds; takes less than half a second. Throws as make_backend does.
+// Measured with options.threads threads at once on the vector target options.simd, pinned as
+// options say, the best of several rounds; takes less than half a second. Throws as make_backend
+// does.
 Peak measure_peak(const Options& options);
 
 }  // namespace towers::cpu

@@ -21,6 +21,16 @@ TEST_CASE("threads are pinned to the processors that are allowed, or refused") {
                     Catch::Contains("--pin_threads") && Catch::Contains("lower --compute_threads"));
 }
 
+TEST_CASE("pinning begins at any of the processors and goes round behind the last") {
+  const std::vector<int> all = allowed_processors();
+  const int count = static_cast<int>(all.size());
+  for (int first = 0; first <= count; ++first)
+    for (int t = 0; t < count; ++t)
+      CHECK(processors_for(count, first).at(static_cast<std::size_t>(t)) ==
+            all[static_cast<std::size_t>((first + t) % count)]);
+  CHECK(processors_for(1, count - 1) == std::vector<int>{all.back()});
+}
+
 TEST_CASE("threads are shared out over the devices") {
   const std::unique_ptr<Backend> backend = make_backend({5, 3, "auto"});
   REQUIRE(backend->devices().size() == 3);
