@@ -88,15 +88,13 @@ class Bench {
 
   MachinePeak peak_of(const BenchCase& c, const Backend& backend) {
     if (options_.what == "input" || backend.devices().front().kind != DeviceKind::cpu) return {};
-    const auto [known, is_new] = peaks_.try_emplace(c.options.compute_threads);
-    if (is_new) {
-      const cpu::Peak peak = cpu::measure_peak({.threads = c.options.compute_threads,
-                                                .devices = 1,
-                                                .simd = c.options.simd,
-                                                .pin_threads = c.options.pin_threads});
-      known->second = {peak.flops, peak.bytes};
-    }
-    return known->second;
+    const int threads = c.options.compute_threads;
+    if (const auto known = peaks_.find(threads); known != peaks_.end()) return known->second;
+    const cpu::Peak peak = cpu::measure_peak({.threads = threads,
+                                              .devices = 1,
+                                              .simd = c.options.simd,
+                                              .pin_threads = c.options.pin_threads});
+    return peaks_[threads] = {peak.flops, peak.bytes};
   }
 
   void show(const std::vector<Json>& rows) {

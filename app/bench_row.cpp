@@ -10,9 +10,11 @@ using Json = nlohmann::ordered_json;
 
 // Of every row, in this order.
 const std::vector<std::string> kSettings{
-    "what",        "layer",   "batch_size",           "num_gpus", "precision", "allow_tf32",
-    "convolution", "threads", "input_threads",        "dataset",  "input",     "backend",
-    "device",      "devices", "cuda_visible_devices", "version"};
+    "what",        "layer",         "batch_size",  "num_gpus",
+    "precision",   "allow_tf32",    "convolution", "threads",
+    "pin_threads", "input_threads", "dataset",     "input",
+    "backend",     "device",        "devices",     "cuda_visible_devices",
+    "version"};
 const std::vector<std::string> kFigures{"examples_per_sec", "median",         "lowest",
                                         "highest",          "uncertainty",    "jitter",
                                         "repeats",          "steps",          "ms_per_step",
@@ -100,6 +102,7 @@ Json bench_settings(const BenchCase& c, const Backend& backend) {
   const std::string& what = c.options.what;
   const bool computes = what != "input";
   const bool reads = what == "input" || what == "train";
+  const bool on_cpu = backend.devices().front().kind == DeviceKind::cpu;
   int threads = 0;
   for (const Device& d : backend.devices()) threads += d.threads;
   const int input_threads = c.options.input_threads.value_or(1);
@@ -114,6 +117,7 @@ Json bench_settings(const BenchCase& c, const Backend& backend) {
   settings["allow_tf32"] = computes ? Json(c.options.allow_tf32) : Json();
   settings["convolution"] = computes ? Json(c.convolution) : Json();
   settings["threads"] = computes ? threads : input_threads;
+  settings["pin_threads"] = on_cpu && computes ? Json(c.options.pin_threads) : Json();
   settings["input_threads"] = reads ? Json(input_threads) : Json();
   settings["dataset"] = reads ? Json(c.options.dataset) : Json();
   settings["input"] = what == "train" ? Json(c.options.input) : Json();

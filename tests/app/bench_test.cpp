@@ -1,6 +1,7 @@
 // `towers bench`: what it prints and leaves behind. How fast anything is decides nothing here.
 
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -35,10 +36,9 @@ std::string names_of(const Json& row) {
 }
 
 const std::string kColumns =
-    "what,layer,batch_size,num_gpus,precision,allow_tf32,convolution,threads,input_threads,dataset,"
-    "input,backend,device,devices,cuda_visible_devices,version,examples_per_sec,median,lowest,"
-    "highest,"
-    "uncertainty,"
+    "what,layer,batch_size,num_gpus,precision,allow_tf32,convolution,threads,pin_threads,"
+    "input_threads,dataset,input,backend,device,devices,cuda_visible_devices,version,"
+    "examples_per_sec,median,lowest,highest,uncertainty,"
     "jitter,repeats,steps,ms_per_step,forward_ms,backward_ms,gflops,executed_gflops,"
     "share_of_floor,mbytes_per_step,gbytes_per_sec,peak_gflops,peak_gbytes_per_sec,input_share";
 
@@ -163,6 +163,11 @@ TEST_CASE("bench leaves out what its file holds already, and adds the rest") {
 
   // Another number of threads is another measurement.
   CHECK(rows_of(bench({"--json", csv, "--batch_size=4", "--compute_threads=2"})).size() == 1);
+  // So are pinned ones.
+  const std::vector<std::string> pinned{"--json", csv, "--batch_size=4", "--compute_threads=1",
+                                        "--pin_threads"};
+  CHECK(rows_of(bench(pinned)).size() == 1);
+  CHECK(rows_of(bench(pinned)).empty());
 }
 
 TEST_CASE("bench measures again what its file holds of another data set") {
@@ -200,6 +205,29 @@ TEST_CASE("bench goes on after a combination that cannot be measured, and says s
   CHECK(contains(run.err, "--precision=fp16"));
   REQUIRE(lines_of(run.out).size() == 1);
   CHECK(Json::parse(run.out)["precision"] == "fp32");
+}
+
+TEST_CASE("bench does not take a machine whose limits could not be measured for one without") {
+#ifdef TOWERS_SANITIZED
+  return skip("a sanitizer needs all address space");
+#endif
+  const std::vector<std::string> args{
+      "bench",      "--device=cpu", "--json", "--batch_size=1,2", "--compute_threads=1",
+      "--warmup=0", "--repeats=20"};
+  long most = 0;  // KiB of address space, the 256 MiB included that the limits are measured on
+  {
+    Process run(args);
+    REQUIRE(run.wait_for_output("\"batch_size\":1,"));
+    std::ifstream status("/proc/" + std::to_string(run.pid()) + "/status");
+    for (std::string word; most == 0 && status >> word;)
+      if (word == "VmPeak:") status >> most;
+  }
+  REQUIRE(most > 0);
+  const ProcessResult run = run_towers(args, {.address_space_limit = (most - 128 * 1024) * 1024});
+  INFO(run.out);
+  CHECK(run.exit_code == 1);
+  CHECK(run.out.empty());
+  CHECK(lines_of(run.err).size() == 2);  // one for each combination
 }
 
 TEST_CASE("bench refuses lists that do not matter to what it measures") {
