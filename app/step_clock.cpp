@@ -38,6 +38,26 @@ std::string rate_text(const StepClock& clock) {
   return text;
 }
 
+// In the order of the training loops.
+Awaited next_after(Phase phase) {
+  switch (phase) {
+    case Phase::input:
+    case Phase::averaging:
+      return Awaited::towers;
+    case Phase::compute:
+    case Phase::update:
+      return Awaited::others;
+    case Phase::summaries:
+      return Awaited::evaluation;
+    case Phase::evaluation:
+      return Awaited::disk;
+    case Phase::saving:
+    case Phase::count:
+      break;
+  }
+  return Awaited::input;
+}
+
 }  // namespace
 
 const char* name_of(Phase phase) {
@@ -51,9 +71,13 @@ StepClock::StepClock(bool devices_apart)
       start_(Clock::now()),
       last_lap_(start_),
       last_display_(start_),
-      beat_(static_cast<std::uint64_t>(Phase::saving)) {}
+      beat_(static_cast<std::uint64_t>(Awaited::input)) {}
 
 void StepClock::lap(Phase phase) {
+  lap(phase, next_after(phase));
+}
+
+void StepClock::lap(Phase phase, Awaited next) {
   const Clock::time_point now = Clock::now();
   phases_[static_cast<std::size_t>(phase)] += seconds_between(last_lap_, now);
   // Below a microsecond nothing was done: steps without summaries, evaluation and saving.
@@ -61,12 +85,12 @@ void StepClock::lap(Phase phase) {
     add_trace_event(name_of(phase), -1, last_lap_, now);
   last_lap_ = now;
   const std::uint64_t laps = (beat_.load(std::memory_order_relaxed) >> 8) + 1;
-  beat_.store(laps << 8 | static_cast<std::uint64_t>(phase), std::memory_order_relaxed);
+  beat_.store(laps << 8 | static_cast<std::uint64_t>(next), std::memory_order_relaxed);
 }
 
 StepClock::Beat StepClock::beat() const {
   const std::uint64_t beat = beat_.load(std::memory_order_relaxed);
-  return {beat >> 8, static_cast<Phase>(beat & 0xff)};
+  return {beat >> 8, static_cast<Awaited>(beat & 0xff)};
 }
 
 void StepClock::step_done(std::int64_t examples) {

@@ -13,6 +13,9 @@ namespace towers::app {
 enum class Phase { input, compute, averaging, update, summaries, saving, evaluation, count };
 const char* name_of(Phase phase);
 
+// What a run may stand still at. The others: ranks or parameter servers.
+enum class Awaited { input, towers, others, output, evaluation, disk };
+
 class StepClock {
  public:
   // devices_apart: devices of their own make the steps, and the host runs ahead of them, so that
@@ -20,8 +23,9 @@ class StepClock {
   explicit StepClock(bool devices_apart = false);
 
   // Adds the time since the last lap (or construction, or resume) to `phase`, and to a
-  // timeline that is being recorded (core/trace.h).
-  void lap(Phase phase);
+  // timeline that is being recorded (core/trace.h). next: what the loop turns to now.
+  void lap(Phase phase, Awaited next);
+  void lap(Phase phase);  // what comes next follows from the phase
   // Counts one step of `examples` examples.
   void step_done(std::int64_t examples);
 
@@ -32,11 +36,11 @@ class StepClock {
   // Over all steps since the last call.
   Rate rate_since_last_display();
 
-  // How many laps there were, and the phase that the last one ended (saving before the first). May
-  // be asked for by any thread.
+  // How many laps there were, and what the loop has turned to since. May be asked for by any
+  // thread.
   struct Beat {
     std::uint64_t laps = 0;
-    Phase ended = Phase::saving;
+    Awaited awaited = Awaited::input;
   };
   Beat beat() const;
 
@@ -56,7 +60,7 @@ class StepClock {
   std::array<double, static_cast<std::size_t>(Phase::count)> phases_{};
   std::int64_t steps_ = 0, examples_ = 0, displayed_steps_ = 0, displayed_examples_ = 0;
   std::vector<double> rates_;
-  std::atomic<std::uint64_t> beat_;  // laps, and in the lowest byte the phase
+  std::atomic<std::uint64_t> beat_;  // laps, and in the lowest byte what is awaited
 };
 
 // The closing table of a run: steps, examples, time, rate and its spread, where the time went and

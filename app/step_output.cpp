@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "app/summaries.h"
+#include "app/signals.h"
 #include "cli/console.h"
 #include "core/error.h"
 
@@ -23,12 +23,18 @@ std::string last_good(const RunFiles& files) {
 
 }  // namespace
 
+int reason_to_stop(const cli::TrainOptions& options, const StepClock& clock) {
+  if (const int signal = SignalGuard::received()) return signal;
+  const bool out_of_time = options.max_seconds > 0 && clock.seconds() >= options.max_seconds;
+  return out_of_time || cli::stdout_closed() ? kStopInOrder : 0;
+}
+
 void StepOutput::display(std::int64_t step, double epochs, StepClock& clock) const {
-  const Losses mean = mean_losses(towers.report().towers);
+  const Losses mean = mean_losses(set.towers->report().towers);
   const StepClock::Rate rate = clock.rate_since_last_display();
   const auto now = std::chrono::system_clock::now();
   const double seconds_per_batch =
-      rate.seconds_per_step / static_cast<double>(towers.report().towers.size());
+      rate.seconds_per_step / static_cast<double>(set.towers->report().towers.size());
   cli::print_line(
       cli::step_line(now, step, mean.total, rate.examples_per_second, seconds_per_batch));
   if (files == nullptr || files->metrics() == nullptr) return;
@@ -44,6 +50,13 @@ void StepOutput::display(std::int64_t step, double epochs, StepClock& clock) con
   });
 }
 
+void StepOutput::summarize(std::int64_t step, Summaries& summaries) const {
+  files->try_events([&] {
+    summaries.write(files->events(), step, *set.towers, set.towers->report().towers,
+                    learning_rate(schedule, step));
+  });
+}
+
 void StepOutput::precision(std::int64_t step, const Precision1& result) const {
   if (result.examples == 0) return;
   cli::print_line(cli::precision_line(std::chrono::system_clock::now(), result.precision()));
@@ -55,7 +68,7 @@ void StepOutput::precision(std::int64_t step, const Precision1& result) const {
 }
 
 void StepOutput::diverged(std::int64_t step) const {
-  const NonFinite bad = towers.report().non_finite.value_or(NonFinite{});
+  const NonFinite bad = set.towers->report().non_finite.value_or(NonFinite{});
   std::string message = "Model diverged with loss = NaN: step " + std::to_string(step);
   if (bad.tower >= 0) message += ", tower " + std::to_string(bad.tower);
   message += ", " + (bad.what.empty() ? std::string("the loss") : bad.what) + " is not finite; ";

@@ -9,7 +9,6 @@
 #include "app/start_table.h"
 #include "app/step_clock.h"
 #include "app/step_output.h"
-#include "app/summaries.h"
 #include "app/trace_window.h"
 #include "app/training_run.h"
 #include "app/watchdog.h"
@@ -22,15 +21,6 @@ namespace {
 
 bool due(std::int64_t step, std::int64_t every) {
   return every > 0 && step % every == 0;
-}
-
-constexpr int kStopInOrder = -1;
-
-// Why this process wants no further step: a signal, kStopInOrder, or 0.
-int reason_to_stop(const cli::TrainOptions& options, const StepClock& clock) {
-  if (const int signal = SignalGuard::received()) return signal;
-  const bool out_of_time = options.max_seconds > 0 && clock.seconds() >= options.max_seconds;
-  return out_of_time || cli::stdout_closed() ? kStopInOrder : 0;
 }
 
 // Trains from first_step to max_steps, or until a signal, the time limit, or nobody reads
@@ -71,17 +61,14 @@ std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& c
     // A device may be steps behind the host: nothing is shown, tested or saved before it has said
     // that all is well.
     if (show || summarize || test || save) towers.report();
-    clock.lap(Phase::compute);
+    clock.lap(Phase::compute, Awaited::output);
     if (towers.diverged())
       output.diverged(run.first_step() +
                       towers.report().non_finite.value_or(NonFinite{}).good_steps);
     clock.step_done(run.examples_per_step());
 
     if (show) output.display(step, run.epochs_after(step), clock);
-    if (summarize)
-      run.files()->try_events([&] {
-        summaries.write(run.files()->events(), step, towers, towers.report().towers, rate);
-      });
+    if (summarize) output.summarize(step, summaries);
     clock.lap(Phase::summaries);
     if (test) {
       const Precision1 result = run.evaluate();
@@ -90,9 +77,10 @@ std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& c
     }
     clock.lap(Phase::evaluation);
     if (save) run.save(step);
-    clock.lap(Phase::saving);
+    clock.lap(Phase::saving, Awaited::output);
     trace.step_done(step, clock.last_lap());
     progress.update(step + 1);
+    clock.lap(Phase::saving);
     if (last) return step;
   }
 }
@@ -110,7 +98,7 @@ int train(const cli::TrainOptions& options, const cli::Parsed& parsed, Ranks& ra
   StepClock clock(run.set().backend->devices().front().kind == DeviceKind::gpu);
   const Watchdog watchdog(clock, options.stall_seconds, cli::log_warning, cli::log_info,
                           ranks.alone() ? "the towers" : "a rank, for its gradients");
-  const StepOutput output{run.options(), run.schedule(), run.towers(), run.files()};
+  const StepOutput output{run.options(), run.schedule(), run.set(), run.files()};
   const std::int64_t last_step = train_loop(run, output, clock, trace);
   clock.lap(Phase::evaluation);
   if (ranks.leads()) output.end(last_step, run.epochs_after(last_step), clock);

@@ -8,33 +8,32 @@
 namespace towers::app {
 namespace {
 
-// What comes behind the phase that ended last; see the training loop.
-const char* awaited_after(Phase ended, const char* after_compute) {
-  switch (ended) {
-    case Phase::compute:
-      return after_compute;
-    case Phase::input:
-    case Phase::averaging:
-    case Phase::update:
+const char* text_of(Awaited awaited, const char* others) {
+  switch (awaited) {
+    case Awaited::input:
+      break;
+    case Awaited::towers:
       return "the towers";
-    case Phase::summaries:
+    case Awaited::others:
+      return others;
+    case Awaited::output:
+      return "whoever takes its lines, or the disk";
+    case Awaited::evaluation:
       return "the evaluation";
-    case Phase::evaluation:
+    case Awaited::disk:
       return "the disk, to save a checkpoint";
-    default:
-      return "input, the next batch of images";
   }
+  return "input, the next batch of images";
 }
 
 }  // namespace
 
-Watchdog::Watchdog(const StepClock& clock, double seconds, Say warn, Say inform,
-                   const char* after_compute)
+Watchdog::Watchdog(const StepClock& clock, double seconds, Say warn, Say inform, const char* others)
     : clock_(clock),
       limit_(seconds),
       warn_(std::move(warn)),
       inform_(std::move(inform)),
-      after_compute_(after_compute) {
+      others_(others) {
   if (seconds > 0) thread_ = std::thread([this] { watch(); });
 }
 
@@ -68,7 +67,7 @@ void Watchdog::watch() {
       next = limit_;
     } else if (still >= next) {
       warn_("nothing has moved for " + text(still) + ": waiting for " +
-            awaited_after(beat.ended, after_compute_));
+            text_of(beat.awaited, others_));
       next *= 2;
     }
   }

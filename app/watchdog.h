@@ -18,9 +18,9 @@ class Watchdog {
   // Looks at `clock`, which must outlive it, from a thread of its own, until destruction. After
   // `seconds` (0: never) without a lap `warn` gets a line that names what the run waits for, and
   // again after twice, four times ... that time; `inform` gets one when it goes on.
-  // after_compute: what comes then.
+  // others: who Awaited::others are; alone, nobody but the towers.
   Watchdog(const StepClock& clock, double seconds, Say warn, Say inform,
-           const char* after_compute = "the towers");
+           const char* others = "the towers");
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -31,7 +31,7 @@ class Watchdog {
   const StepClock& clock_;
   const std::chrono::duration<double> limit_;
   const Say warn_, inform_;
-  const char* const after_compute_;
+  const char* const others_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;

@@ -11,11 +11,11 @@
 #include "app/start_table.h"
 #include "app/step_clock.h"
 #include "app/step_output.h"
-#include "app/summaries.h"
 #include "app/watchdog.h"
 #include "app/worker_run.h"
 #include "cli/console.h"
 #include "core/error.h"
+#include "cpu/backend.h"
 
 namespace towers::app {
 namespace {
@@ -48,6 +48,17 @@ struct Dues {
   Due show, summary, save, test;
 };
 
+// What the servers have, as a checkpoint.
+void save(WorkerRun& run, StepClock& clock) {
+  const bool came = run.fetch();
+  clock.lap(Phase::averaging, Awaited::disk);
+  if (came)
+    run.save();
+  else
+    cli::log_error("the servers did not give the variables for a last checkpoint");
+  clock.lap(Phase::saving);
+}
+
 // Until max_steps updates are made, or a signal, the time limit, or nobody reads stdout any more;
 // returns the last step that this worker saw, or one less than the first where it made none.
 std::int64_t worker_loop(WorkerRun& run, const StepOutput& output, StepClock& clock) {
@@ -74,12 +85,12 @@ std::int64_t worker_loop(WorkerRun& run, const StepOutput& output, StepClock& cl
     if (towers.diverged()) output.diverged(run.updates());
     clock.lap(Phase::compute);
     const WorkerRun::Exchange exchanged = run.exchange();
-    clock.lap(Phase::averaging);
+    clock.lap(Phase::averaging, Awaited::output);
     if (exchanged == WorkerRun::Exchange::told_to_end) break;
-    const bool out_of_time = options.max_seconds > 0 && clock.seconds() >= options.max_seconds;
-    last = run.finished() || out_of_time || SignalGuard::received() != 0 || cli::stdout_closed();
+    last = run.finished() || reason_to_stop(options, clock) != 0;
     if (exchanged == WorkerRun::Exchange::went_back) {
       due = Dues(options, run.updates());
+      clock.lap(Phase::averaging, Awaited::input);
       continue;
     }
     const std::int64_t step = run.updates() - 1;
@@ -90,29 +101,31 @@ std::int64_t worker_loop(WorkerRun& run, const StepOutput& output, StepClock& cl
       due.show.done(step);
     }
     if (summarize) {
-      files->try_events([&] {
-        summaries.write(files->events(), step, towers, towers.report().towers,
-                        learning_rate(run.schedule(), step));
-      });
+      output.summarize(step, summaries);
       due.summary.done(step);
     }
-    clock.lap(Phase::summaries);
+    clock.lap(Phase::summaries, Awaited::others);
     if (files != nullptr && due.test.at(step)) {
-      const Precision1 result = run.evaluate();
-      output.precision(run.updates() - 1, result);  // evaluating pulls what is newest
-      run.keep_if_best(result);
+      const bool came = run.fetch();
+      clock.lap(Phase::averaging, Awaited::evaluation);
+      if (came) {
+        const Precision1 result = run.evaluate();
+        output.precision(run.updates() - 1, result);  // of what is newest
+        run.keep_if_best(result);
+      }
       due.test.done(step);
+      clock.lap(Phase::evaluation, Awaited::others);
     }
-    clock.lap(Phase::evaluation);
     if (files != nullptr && !last && due.save.at(step)) {
-      run.save();
+      save(run, clock);
       due.save.done(step);
     }
     clock.lap(Phase::saving);
     last = last || run.finished();  // evaluating and saving bring newer variables
     if (run.updates() <= step) due = Dues(options, run.updates());  // or those of a checkpoint
   }
-  if (files != nullptr) run.save();
+  clock.lap(Phase::saving, Awaited::others);
+  if (files != nullptr) save(run, clock);
   return run.updates() - 1;
 }
 
@@ -129,11 +142,25 @@ void refuse_what_is_not_there(const cli::TrainOptions& options) {
                        " is not there for training on parameter servers; leave it out");
 }
 
+// Workers of one machine, as far as their addresses tell, and with as many threads each as here,
+// pin theirs to processors one behind the other.
+int first_processor(const cli::TrainOptions& options, const ClusterTask& task) {
+  const std::vector<std::string>& workers = task.cluster.worker_hosts;
+  const auto me = workers.begin() + task.task.index;
+  const auto before = std::count_if(workers.begin(), me, [me](const std::string& other) {
+    return cluster::host_of(other) == cluster::host_of(*me);
+  });
+  const int threads =
+      options.compute_threads != 0 ? options.compute_threads : cpu::available_threads();
+  return static_cast<int>(before) * threads;
+}
+
 }  // namespace
 
-int run_worker(const cli::TrainOptions& options, const cli::Parsed& parsed,
-               const ClusterTask& task) {
-  refuse_what_is_not_there(options);
+int run_worker(const cli::TrainOptions& given, const cli::Parsed& parsed, const ClusterTask& task) {
+  refuse_what_is_not_there(given);
+  cli::TrainOptions options = given;
+  options.first_processor = first_processor(given, task);
   SignalGuard signals;
   WorkerRun run(options, parsed, task);
   if (!run.join()) return exit_code_of(SignalGuard::received());
@@ -145,7 +172,7 @@ int run_worker(const cli::TrainOptions& options, const cli::Parsed& parsed,
   StepClock clock;
   const Watchdog watchdog(clock, options.stall_seconds, cli::log_warning, cli::log_info,
                           "the parameter servers");
-  const StepOutput output{run.options(), run.schedule(), run.towers(), run.files()};
+  const StepOutput output{run.options(), run.schedule(), run.set(), run.files()};
   const std::int64_t last_step = worker_loop(run, output, clock);
   if (const std::int64_t dropped = run.dropped(); dropped > 0)
     cli::log_info(std::to_string(dropped) + " gradients came too late and were dropped");

@@ -144,7 +144,7 @@ WorkerRun::Exchange WorkerRun::exchange() {
   return session_ == session ? Exchange::done : Exchange::went_back;
 }
 
-bool WorkerRun::pull_all() {
+bool WorkerRun::fetch() {
   if (SignalGuard::received() != 0) save_until_ = now() + kSaveSeconds;
   const bool came = take(servers_->pull(values_, averages_));
   save_until_ = 0;
@@ -163,10 +163,6 @@ void WorkerRun::hand_over() {
 }
 
 void WorkerRun::save() {
-  if (!pull_all()) {
-    cli::log_error("the servers did not give the variables for a last checkpoint");
-    return;
-  }
   const std::int64_t step = updates_ - 1;
   if (step < 0 || files_->is_saved(step)) return;
   hand_over();
@@ -174,7 +170,7 @@ void WorkerRun::save() {
 }
 
 Precision1 WorkerRun::evaluate() {
-  return pull_all() ? evaluation_->run(averages_) : Precision1{};
+  return evaluation_->run(averages_);
 }
 
 void WorkerRun::keep_if_best(const Precision1& result) {

@@ -50,10 +50,12 @@ class WorkerRun {
   // Pushes the towers' mean gradient, and brings the variables as they are then.
   Exchange exchange();
 
-  // Of the chief. Saves what the servers have as model.ckpt-N, N = updates() - 1 then. After a
-  // signal it takes a few seconds at most. Logs an error where the servers do not answer.
+  // Of the chief. Brings what the servers have, their moving averages too; takes a few seconds at
+  // most after a signal. False: told to end, and they did not answer.
+  bool fetch();
+  // What fetch() has brought: saves it as model.ckpt-N, N = updates() - 1; gives the precision of
+  // the moving averages, 0 examples when a signal came in between.
   void save();
-  // Precision of the servers' moving averages; 0 examples: told to end.
   Precision1 evaluate();
   // After evaluate(): as TrainingRun's.
   void keep_if_best(const Precision1& result);
@@ -80,8 +82,7 @@ class WorkerRun {
   void open_pipeline();
   // Takes what came with `updates`: the variables to the towers. False: told to end.
   bool take(std::optional<std::int64_t> updates);
-  bool pull_all();
-  // What pull_all() brought, to the files' buffers.
+  // What fetch() brought, to the files' buffers.
   void hand_over();
   bool told_to_end() const;
 

@@ -146,3 +146,28 @@ TEST_CASE("a disk that does not answer is named, and the run goes on when it doe
   CHECK(contains(run.err, "going on after a standstill"));
   CHECK(global_step_of(former.dir()) == 5);
 }
+
+TEST_CASE("writing the timeline is time in saving, not the next step's wait for input") {
+  if (!kShim) return skip("a sanitizer does not let a library be preloaded");
+  TemporaryFolder folder;
+  const fs::path dir = fs::canonical(folder.path()), log = dir / "calls";
+  const auto traced = [&](const std::string& at) {
+    return quick_run(
+        dir / "run", 3,
+        {"--trace_file=" + (dir / "trace.json").string(), "--trace_steps=1",
+         "--summary_every=1000"},
+        {.environment = {std::string("LD_PRELOAD=") + TOWERS_FAULT_SHIM,
+                         "TOWERS_FAULT_DIR=" + (dir / "trace.json").string(), "TOWERS_FAULT=wait 2",
+                         "TOWERS_FAULT_AT=" + at, "TOWERS_FAULT_LOG=" + log.string()}});
+  };
+  REQUIRE(traced("999").exit_code == 0);
+  const std::size_t calls = lines_of(read_file(log)).size();
+  REQUIRE(calls > 0);
+  const ProcessResult run = traced(std::to_string(calls - 1));  // the last one, of writing
+  INFO(run.out);
+  REQUIRE(run.exit_code == 0);
+  std::smatch seconds;
+  REQUIRE(std::regex_search(run.out, seconds,
+                            std::regex(R"(time in saving +[\d.]+ %  \(([\d.]+) s\))")));
+  CHECK(std::stod(seconds[1]) >= 2);
+}

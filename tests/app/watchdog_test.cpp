@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 
 #include "app/watchdog.h"
 
@@ -43,17 +44,27 @@ class Lines {
 TEST_CASE("a run that waits is told what for, again after a while, and when it goes on") {
   struct Case {
     Phase ended;
+    std::optional<Awaited> next;
     const char* awaited;
   };
   for (const Case& c :
-       {Case{Phase::saving, "waiting for input"}, Case{Phase::input, "waiting for the towers"},
-        Case{Phase::compute, "waiting for the towers"},
-        Case{Phase::summaries, "waiting for the evaluation"},
-        Case{Phase::evaluation, "waiting for the disk"}}) {
+       {Case{Phase::saving, {}, "waiting for input"},
+        Case{Phase::input, {}, "waiting for the towers"},
+        Case{Phase::compute, {}, "waiting for the servers"},
+        Case{Phase::averaging, {}, "waiting for the towers"},
+        Case{Phase::update, {}, "waiting for the servers"},
+        Case{Phase::averaging, Awaited::output, "waiting for whoever takes its lines"},
+        Case{Phase::summaries, {}, "waiting for the evaluation"},
+        Case{Phase::summaries, Awaited::others, "waiting for the servers"},
+        Case{Phase::averaging, Awaited::disk, "waiting for the disk"},
+        Case{Phase::evaluation, {}, "waiting for the disk"}}) {
     Lines warnings, news;
     StepClock clock;
-    clock.lap(c.ended);
-    const Watchdog watchdog(clock, 0.01, warnings.say(), news.say());
+    if (c.next)
+      clock.lap(c.ended, *c.next);
+    else
+      clock.lap(c.ended);
+    const Watchdog watchdog(clock, 0.01, warnings.say(), news.say(), "the servers");
     CHECK_THAT(warnings.line(0),
                Catch::StartsWith("nothing has moved for ") && Catch::Contains(c.awaited));
     CHECK_THAT(warnings.line(1), Catch::Contains(c.awaited));
