@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "app/checkpoint_path.h"
 #include "cli/console.h"
 #include "cli/parse.h"
 #include "core/error.h"
@@ -71,10 +72,19 @@ RunFiles::RunFiles(const cli::TrainOptions& options, const std::string& flagfile
   refuse_doomed_source();
   choose_seed();
   flagfile_ = stored_flags(flagfile, options, seed_);
-  restore();
+  const bool resumed = restore();
+  if (resumed && !options.init_from.empty())
+    cli::log_info("--init_from=" + options.init_from +
+                  " is for a start at step 0, and left out where a run goes on");
 }
 
 void RunFiles::check() {
+  std::error_code ignored;  // neither need be there yet
+  if (!options_.trace_file.empty() &&
+      std::filesystem::weakly_canonical(options_.trace_file, ignored) ==
+          std::filesystem::weakly_canonical(options_.metrics_log, ignored))
+    throw UsageError("--trace_file and --metrics_log are both " + options_.metrics_log +
+                     "; give each its own name");
   check_space();
   if (!options_.metrics_log.empty()) open_metrics();
   if (!options_.trace_file.empty()) data::check_trace_file(options_.trace_file);
@@ -120,16 +130,19 @@ std::filesystem::path RunFiles::unnamed_checkpoint() const {
 
 void RunFiles::refuse_doomed_source() const {
   if (options_.init_from.empty() || options_.resume) return;
+  const std::string source = find_checkpoint(options_.init_from).string();
+  std::vector<std::filesystem::path> all = folder_->checkpoints();
+  if (const auto best = folder_->path() / data::kBestFolder; std::filesystem::is_directory(best))
+    for (const std::filesystem::path& each : data::checkpoints_in(best)) all.push_back(each);
   std::error_code ignored;
-  for (const std::filesystem::path& doomed : folder_->checkpoints())
-    if (std::filesystem::equivalent(options_.init_from + ".index", doomed.string() + ".index",
-                                    ignored))
+  for (const std::filesystem::path& doomed : all)
+    if (std::filesystem::equivalent(source + ".index", doomed.string() + ".index", ignored))
       throw UsageError("--init_from=" + options_.init_from + " lies in --train_dir=" +
                        folder_->path().string() + ", where a new run deletes the former one's " +
                        "files; give another --train_dir, or --resume to go on there");
 }
 
-void RunFiles::restore() {
+bool RunFiles::restore() {
   data::CheckpointState found;
   if (options_.resume) found = data::read_checkpoint_state(folder_->path());
   if (!found.warning.empty()) cli::log_warning(found.warning);
@@ -149,7 +162,7 @@ void RunFiles::restore() {
     cli::log_info("resuming from " + found.latest.string() + " at step " +
                   std::to_string(first_step_));
     say_changed_flags();
-    return;
+    return true;
   }
   if (options_.resume) {
     const std::vector<std::filesystem::path> unnamed = folder_->checkpoints();
@@ -164,11 +177,12 @@ void RunFiles::restore() {
   if (options_.init_from.empty()) {
     initialize_variables(layout_, seed_, variables_);
   } else {
-    const data::CheckpointReader reader(options_.init_from);
+    const data::CheckpointReader reader(find_checkpoint(options_.init_from));
     data::restore_variables(reader, layout_, variables_);
-    cli::log_info("variables from " + options_.init_from + ", step 0");
+    cli::log_info("variables from " + reader.prefix().string() + ", step 0");
   }
   averages_ = variables_;
+  return false;
 }
 
 void RunFiles::say_changed_flags() const {
@@ -220,7 +234,10 @@ void RunFiles::begin(const std::string& graph) {
 }
 
 void RunFiles::go_back() {
-  if (!saver_) return restore();  // nothing was begun
+  if (!saver_) {  // nothing was begun
+    restore();
+    return;
+  }
   say_error(save_errors_.line_for(finish_saving()));
   options_.resume = true;  // what lies there now is this run's
   restore();

@@ -65,7 +65,8 @@ class RunFiles {
   std::string last_checkpoint() const { return saver_->latest().string(); }
 
  private:
-  void restore();
+  // False: there was no checkpoint in train_dir to go on from.
+  bool restore();
   void refuse_doomed_source() const;
   std::filesystem::path unnamed_checkpoint() const;
   void open_metrics();

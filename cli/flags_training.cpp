@@ -23,7 +23,7 @@ std::vector<Flag> run_flags() {
            "go on from the latest checkpoint of train_dir"),
       only("init_from", group, train_bit,
            text(&O::init_from, "CHECKPOINT", "the name of a checkpoint", anything),
-           "start at step 0 with the variables of another run"),
+           "start at step 0 with the variables of another run: PREFIX, or a folder's latest"),
       only("seed", group, train_bit, with_default_text(whole(&O::seed, std::uint64_t{0}), "random"),
            "equal seeds give equal runs"),
   };

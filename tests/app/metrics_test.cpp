@@ -20,6 +20,19 @@ std::vector<int> steps_in(const fs::path& csv) {
 
 }  // namespace
 
+TEST_CASE("a metrics log and a timeline do not share a file") {
+  TemporaryFolder folder;
+  const auto dir = folder.path() / "run";
+  const ProcessResult run =
+      quick_run(dir, 1,
+                {"--metrics_log=" + (folder.path() / "x.json").string(),
+                 "--trace_file=" + (folder.path() / "." / "x.json").string()});
+  CHECK(run.exit_code == 2);
+  CHECK(contains(run.err, "--trace_file and --metrics_log are both "));
+  CHECK(run.out.empty());
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "x.json"));
+}
+
 TEST_CASE("a row with each step line, and the same numbers") {
   TemporaryFolder folder;
   const fs::path log = folder.path() / "a.jsonl";

@@ -122,6 +122,35 @@ TEST_CASE("variables come from no checkpoint that the new run deletes") {
   }
   CHECK(quick_run(folder.path() / "other", 1, {"--init_from=" + (run / "model.ckpt-0").string()})
             .exit_code == 0);
+  // Nor the folder's latest, by the folder's name; elsewhere that is taken.
+  CHECK(quick_run(run, 1, {"--init_from=" + run.string()}).exit_code == 2);
+  const ProcessResult latest =
+      quick_run(folder.path() / "other", 1, {"--init_from=" + run.string()});
+  CHECK(latest.exit_code == 0);
+  CHECK(contains(latest.err, "variables from " + (run / "model.ckpt-0").string() + ", step 0"));
+  // Nor the best one, which goes with the others.
+  fs::create_directory(run / "best");
+  for (const char* name : {"checkpoint", "model.ckpt-0.index", "model.ckpt-0.data-00000-of-00001"})
+    fs::copy(run / name, run / "best" / name);
+  CHECK(quick_run(run, 1, {"--init_from=" + (run / "best").string()}).exit_code == 2);
+  CHECK(fs::exists(run / "best/model.ckpt-0.index"));
+}
+
+TEST_CASE("a run that goes on says that it leaves --init_from out") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", other = folder.path() / "other";
+  REQUIRE(quick_run(other, 1).exit_code == 0);
+  const std::vector<std::string> flags{"--resume",
+                                       "--init_from=" + (other / "model.ckpt-0").string()};
+  // So that a job may be submitted again as it was: first from there, then from its own.
+  const ProcessResult first = quick_run(run, 2, flags), second = quick_run(run, 3, flags);
+  CHECK(first.exit_code == 0);
+  CHECK(contains(first.err, "variables from "));
+  CHECK_FALSE(contains(first.err, "left out where a run goes on"));
+  CHECK(second.exit_code == 0);
+  CHECK(contains(second.err, "model.ckpt-1 at step 2"));
+  CHECK(contains(second.err, "--init_from=" + (other / "model.ckpt-0").string() +
+                                 " is for a start at step 0, and left out where a run goes on"));
 }
 
 TEST_CASE("a value that is not supported is told before anything is made") {
