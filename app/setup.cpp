@@ -51,7 +51,8 @@ void warn_if_slow(const Backend& backend, const CompileOptions& options) {
   static std::set<std::string> said;
   const std::string reason = backend.why_slow(options);
   if (reason.empty() || !said.insert(reason).second) return;
-  cli::log_warning("--precision=" + to_string(options.precision) + " is slow here: " + reason);
+  cli::log_warning("--precision=" + to_string(options.precision) +
+                   " is slower than fp32 here: " + reason);
 }
 
 data::Split parse_split(const std::string& eval_data) {

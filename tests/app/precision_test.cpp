@@ -15,7 +15,7 @@ namespace {
 const ProcessOptions kTalking{.environment = {"ONEDNN_VERBOSE=1"}};
 
 bool is_slow(const ProcessResult& run) {
-  return contains(run.err, "--precision=bf16 is slow here: ");
+  return contains(run.err, "--precision=bf16 is slower than fp32 here: ");
 }
 
 // The cross-entropy of every tenth step.
@@ -35,14 +35,14 @@ std::vector<double> curve(const std::filesystem::path& folder, const std::string
 
 }  // namespace
 
-TEST_CASE("bf16 multiplies by oneDNN, or says that it is slow and why") {
+TEST_CASE("bf16 multiplies by oneDNN, or says that it is slower and why") {
   TemporaryFolder folder;
   const ProcessResult run = quick_run(folder.path() / "run", 1, {"--precision=bf16"}, kTalking);
   INFO(run.err);
   REQUIRE(run.exit_code == 0);
   CHECK(contains(run.out, "precision      bf16"));
   if (is_slow(run)) {
-    CHECK(contains(run.err, "is slow here: emulated in fp32: "));
+    CHECK(contains(run.err, "is slower than fp32 here: emulated in fp32: "));
     CHECK_FALSE(contains(run.out, "dnnl_verbose"));
     return skip("bf16 is emulated here");
   }
@@ -57,7 +57,8 @@ TEST_CASE("bf16 is emulated where an algorithm is named, and where the processor
   const ProcessResult named = quick_run(folder.path() / "named", 1,
                                         {"--precision=bf16", "--convolution=winograd4"}, kTalking);
   REQUIRE(named.exit_code == 0);
-  CHECK(contains(named.err, "--precision=bf16 is slow here: emulated in fp32: --convolution="));
+  CHECK(contains(named.err,
+                 "--precision=bf16 is slower than fp32 here: emulated in fp32: --convolution="));
   CHECK_FALSE(contains(named.out, "exec,cpu"));
 
   ProcessOptions old_processor = kTalking;
@@ -67,7 +68,7 @@ TEST_CASE("bf16 is emulated where an algorithm is named, and where the processor
   REQUIRE(old.exit_code == 0);
   CHECK(is_slow(old));
   // Once, though training and evaluation are compiled.
-  CHECK(old.err.find("is slow here") == old.err.rfind("is slow here"));
+  CHECK(old.err.find("is slower than fp32 here") == old.err.rfind("is slower than fp32 here"));
   CHECK_FALSE(contains(old.out, "exec,cpu"));
 }
 
@@ -88,13 +89,14 @@ TEST_CASE("the loss of bf16 stays near that of fp32 over 300 steps") {
   CHECK(difference / sum < 0.1);
 }
 
-TEST_CASE("fp64 trains, evaluates and predicts, and says that it is slow") {
+TEST_CASE("fp64 trains, evaluates and predicts, and says that it is slower") {
   TemporaryFolder folder;
   const std::string run = (folder.path() / "run").string();
   const ProcessResult train = quick_run(run, 3, {"--precision=fp64"});
   INFO(train.err);
   REQUIRE(train.exit_code == 0);
-  CHECK(contains(train.err, "--precision=fp64 is slow here: plain loops, for checking"));
+  CHECK(
+      contains(train.err, "--precision=fp64 is slower than fp32 here: plain loops, for checking"));
   CHECK(losses_of(train.out) == losses_of(quick_run(folder.path() / "fp32", 3).out));
   const ProcessResult eval =
       run_towers({"eval", "--dataset=synthetic", "--device=cpu", "--checkpoint_dir=" + run,
@@ -102,7 +104,7 @@ TEST_CASE("fp64 trains, evaluates and predicts, and says that it is slow") {
                   "--batch_size=16", "--precision=fp64"});
   INFO(eval.err);
   CHECK(eval.exit_code == 0);
-  CHECK(contains(eval.err, "--precision=fp64 is slow here"));
+  CHECK(contains(eval.err, "--precision=fp64 is slower than fp32 here"));
   CHECK(quick_run(folder.path() / "wrong", 1, {"--precision=fp64", "--convolution=winograd4"})
             .exit_code == 2);
 }
@@ -117,5 +119,5 @@ TEST_CASE("bench has a row for each precision") {
   for (const std::string& line : lines_of(run.out))
     precisions.push_back(Json::parse(line)["precision"].get<std::string>());
   CHECK(precisions == std::vector<std::string>{"fp32", "bf16", "fp64"});
-  CHECK(contains(run.err, "--precision=fp64 is slow here"));
+  CHECK(contains(run.err, "--precision=fp64 is slower than fp32 here"));
 }
