@@ -55,8 +55,8 @@ std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& c
 
     const bool last = step + 1 >= options.max_steps || stop;
     const bool show = ranks.leads() && due(step, options.display_every);
-    const bool test = ranks.leads() && options.eval_every > 0 && step > 0 &&
-                      (due(step, options.eval_every) || step + 1 >= options.max_steps);
+    const bool test = ranks.leads() && ((step > 0 && due(step, options.eval_every)) ||
+                                        (options.eval_every > 0 && step + 1 >= options.max_steps));
     const bool save = ranks.leads() && (last || due(step, options.checkpoint_every));
     // A device may be steps behind the host: nothing is shown, tested or saved before it has said
     // that all is well.

@@ -105,7 +105,8 @@ std::int64_t worker_loop(WorkerRun& run, const StepOutput& output, StepClock& cl
       due.summary.done(step);
     }
     clock.lap(Phase::summaries, Awaited::others);
-    if (files != nullptr && due.test.at(step)) {
+    const bool done = options.eval_every > 0 && run.finished();
+    if (files != nullptr && (due.test.at(step) || done)) {
       const bool came = run.fetch();
       clock.lap(Phase::averaging, Awaited::evaluation);
       if (came) {

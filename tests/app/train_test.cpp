@@ -164,4 +164,8 @@ TEST_CASE("flag --eval_every prints precision lines") {
   const ProcessResult run =
       quick_run(folder.path() / "run", 3, {"--eval_every=2", "--batch_size=64"});
   CHECK(contains(run.out, ": precision @ 1 = 0."));
+  // The last step is evaluated, even where it is the first.
+  const ProcessResult one =
+      quick_run(folder.path() / "one", 1, {"--eval_every=1", "--batch_size=64"});
+  CHECK(contains(one.out, ": precision @ 1 = 0."));
 }

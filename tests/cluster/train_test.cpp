@@ -150,8 +150,14 @@ TEST_CASE("what a worker does not do is refused") {
 
 TEST_CASE("the chief keeps the checkpoint of the best evaluation") {
   const TemporaryFolder folder;
-  TrainCluster(1, 1, folder.path(), with(quick, {"--eval_every=3"})).run();
-  CHECK(latest_step(folder.path() / "best") >= 3);
+  std::string out;
+  for (const ProcessResult& result :
+       TrainCluster(1, 1, folder.path(), with(quick, {"--eval_every=4"})).run())
+    out += result.out;
+  CHECK(latest_step(folder.path() / "best") >= 4);
+  const std::size_t first = out.find(": precision @ 1 = ");
+  CHECK(first != std::string::npos);
+  CHECK(out.find(": precision @ 1 = ", first + 1) != std::string::npos);  // after the last step
 }
 
 TEST_CASE("a worker with another seed than the chief's: an error that names both") {
