@@ -2,6 +2,7 @@
 
 #include "app/signals.h"
 #include "cli/console.h"
+#include "cluster/launch.h"
 #include "cluster/server.h"
 #include "core/error.h"
 
@@ -26,6 +27,13 @@ bool is_distributed(const cli::ClusterOptions& options) {
 }
 
 ClusterTask cluster_task(const cli::ClusterOptions& options) {
+  if (const auto launch = cluster::find_launch())
+    throw UsageError(
+        "--ps_hosts, --worker_hosts and --job_name are of parameter servers, whose tasks do not "
+        "join as the processes of an mpirun or srun do (" +
+        launch->variable +
+        " is set); leave them out, or start each task by itself (srun --mpi=none, env -u " +
+        launch->variable + ")");
   ClusterTask task{.cluster = cluster::parse_cluster(options.ps_hosts, options.worker_hosts),
                    .task = {}};
   task.task = cluster::parse_task(task.cluster, options.job_name, options.task_index);

@@ -3,39 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "app/failure.h"
 #include "cli/console.h"
 #include "cluster/launch.h"
 #include "cluster/mpi_loader.h"
+#include "core/agreement.h"
 #include "core/error.h"
 
 namespace towers::app {
-namespace {
-
-// `count` equal parts of `size` bytes each.
-std::vector<Collective::Part> equal_parts(int count, std::size_t size) {
-  std::vector<Collective::Part> parts;
-  for (std::size_t r = 0; r < static_cast<std::size_t>(count); ++r)
-    parts.push_back({r * size, size});
-  return parts;
-}
-
-// A text that crosses to other ranks; what is longer is cut.
-using Line = std::array<char, 1024>;
-Line to_line(const std::string& text) {
-  Line line{};
-  std::memcpy(line.data(), text.data(), std::min(text.size(), line.size() - 1));
-  return line;
-}
-
-std::string behind_rank(int rank, const std::string& text) {
-  return "rank " + std::to_string(rank) + " on " + host_name() + ": " + text;
-}
-
-}  // namespace
 
 std::string host_name() {
   char name[256] = "";
@@ -51,53 +27,30 @@ Ranks::Ranks() {
     thread_.reset();
     return;
   }
-  statuses_.resize(static_cast<std::size_t>(count()));
   if (!leads()) cli::set_log_level("off", true);
-}
-
-void Ranks::agree(Collective& collective, Status mine, const std::string* text) {
-  statuses_[static_cast<std::size_t>(rank())] = mine;
-  collective.all_gather(reinterpret_cast<std::byte*>(statuses_.data()),
-                        equal_parts(count(), sizeof(Status)));
-  const auto failed = [](const Status& status) { return status.exit_code != 0; };
-  const auto first = std::find_if(statuses_.begin(), statuses_.end(), failed);
-  if (first == statuses_.end()) return;
-  // What all have met is nobody's own.
-  const bool everybody = std::all_of(statuses_.begin(), statuses_.end(), failed);
-  Line line{};
-  if (text != nullptr) line = to_line(everybody ? *text : behind_rank(rank(), *text));
-  collective.broadcast(std::as_writable_bytes(std::span(line)),
-                       static_cast<int>(first - statuses_.begin()));
-  if (first->exit_code == 2) throw UsageError(line.data());
-  throw Error(line.data());
 }
 
 void Ranks::fail() {
   const Failure failure = current_failure();
-  if (in_step_) {
-    // The others wait for this rank's gradients, unless one of them has failed before.
-    thread_->wait();
+  const RankFailure told{failure.exit_code, failure.text,
+                         "rank " + std::to_string(rank()) + " on " + host_name()};
+  if (thread_->awaited_elsewhere()) {
+    thread_->wait();  // throws where another rank has failed before
     cli::set_log_level("error", false);
-    cli::log_error(behind_rank(rank(), failure.text));
+    cli::log_error(told.where + ": " + told.text);
     thread_->abort(failure.exit_code);
   }
-  thread_->run([&](Collective& collective) {
-    agree(collective, {failure.exit_code, 0}, &failure.text);
-  });
+  thread_->run([&](Collective& collective) { towers::agree(collective, 0, &told); });
   throw Error(failure.text);  // not reached: the agreement throws
 }
 
+void Ranks::agree() {
+  together([](Collective& /*collective*/) {});
+}
+
 std::vector<std::string> Ranks::gather(const std::string& mine) {
-  std::vector<Line> lines(static_cast<std::size_t>(count()));
-  lines[static_cast<std::size_t>(rank())] = to_line(mine);
-  if (!alone())
-    thread_->run([&](Collective& collective) {
-      agree(collective, {}, nullptr);
-      collective.all_gather(reinterpret_cast<std::byte*>(lines.data()),
-                            equal_parts(count(), sizeof(Line)));
-    });
-  std::vector<std::string> texts;
-  for (const Line& line : lines) texts.emplace_back(line.data());
+  std::vector<std::string> texts{mine};
+  together([&](Collective& collective) { texts = gather_texts(collective, mine); });
   return texts;
 }
 
@@ -111,35 +64,35 @@ std::string Ranks::leaders(const std::string& mine) {
 }
 
 void Ranks::take_leaders(std::span<std::byte> data) {
+  together([data](Collective& collective) { collective.broadcast(data, 0); });
+}
+
+void Ranks::together(const CommunicationThread::Job& job) {
   if (alone()) return;
-  thread_->run([&](Collective& collective) {
-    agree(collective, {}, nullptr);
-    collective.broadcast(data, 0);
+  thread_->run([&job](Collective& collective) {
+    towers::agree(collective, 0);
+    job(collective);
   });
 }
 
 void Ranks::begin_step(int stop) {
   if (alone()) return;
-  in_step_ = true;
-  thread_->post([this, stop](Collective& collective) { agree(collective, {0, stop}, nullptr); });
+  thread_->set_awaited_elsewhere(true);
+  thread_->post([this, stop](Collective& collective) { stops_ = towers::agree(collective, stop); });
 }
 
 int Ranks::end_step(int stop) {
   if (alone()) return stop;
   thread_->wait();
-  in_step_ = false;
-  return agreed_stop();
+  thread_->set_awaited_elsewhere(false);
+  const auto first =
+      std::find_if(stops_.begin(), stops_.end(), [](std::int32_t reason) { return reason != 0; });
+  return first == stops_.end() ? 0 : *first;
 }
 
 int Ranks::finish(int stop) {
   begin_step(stop);
   return end_step(stop);
-}
-
-int Ranks::agreed_stop() const {
-  const auto first = std::find_if(statuses_.begin(), statuses_.end(),
-                                  [](const Status& status) { return status.stop != 0; });
-  return first == statuses_.end() ? 0 : first->stop;
 }
 
 }  // namespace towers::app

@@ -30,7 +30,7 @@ class Ranks {
   const std::shared_ptr<CommunicationThread>& thread() const { return thread_; }
 
   // Alone, these do nothing but return what is this process's own.
-  void agree() { finish(0); }
+  void agree();
   std::vector<std::string> gather(const std::string& mine);  // every rank's
   std::string leaders(const std::string& mine);              // rank 0's
   void take_leaders(std::span<std::byte> data);              // overwritten by rank 0's
@@ -54,19 +54,12 @@ class Ranks {
   }
 
  private:
-  struct Status {
-    std::int32_t exit_code = 0;  // not 0: failed
-    std::int32_t stop = 0;
-  };
-
   [[noreturn]] void fail();
-  // On the thread. `text`: what failed here; null where nothing did.
-  void agree(Collective& collective, Status mine, const std::string* text);
-  int agreed_stop() const;
+  // On the thread, behind an agreement; not where this process is alone.
+  void together(const CommunicationThread::Job& job);
 
   std::shared_ptr<CommunicationThread> thread_;
-  std::vector<Status> statuses_;  // of all ranks, at the last agreement
-  bool in_step_ = false;
+  std::vector<std::int32_t> stops_;  // of all ranks, in the step under way
 };
 
 }  // namespace towers::app

@@ -19,8 +19,6 @@
 namespace towers::cluster {
 namespace {
 
-constexpr int kGoingOn = -1;
-
 // Errors of MPI end the job, its default: nothing sensible is left to do.
 class MpiCollective final : public Collective {
  public:
@@ -46,10 +44,8 @@ class MpiCollective final : public Collective {
   int ranks() const override { return ranks_; }
 
   void abort(int exit_code) override {
-    // The call is the thread's own, which looks here while it waits.
-    abort_code_ = exit_code;
-    std::this_thread::sleep_for(std::chrono::seconds(2));
-    std::_Exit(exit_code);  // mpirun ends the others of a job that one has left so
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+    std::_Exit(exit_code);  // the standard leaves open whether the call returns
   }
 
   void all_to_all(const std::byte* send, std::span<const Part> sent, std::byte* receive,
@@ -107,7 +103,6 @@ class MpiCollective final : public Collective {
     for (int done = 0;;) {
       MPI_Test(&request, &done, MPI_STATUS_IGNORE);
       if (done != 0) return;
-      if (const int code = abort_code_; code != kGoingOn) MPI_Abort(MPI_COMM_WORLD, code);
       if (!awaited()) {
         awaited_since = {};
         std::this_thread::sleep_for(kNap);
@@ -123,7 +118,6 @@ class MpiCollective final : public Collective {
   }
 
   int rank_ = 0, ranks_ = 1;
-  std::atomic<int> abort_code_{kGoingOn};
   Counts sent_, received_;
 };
 

@@ -20,14 +20,14 @@ class Collective {
 
   virtual ~Collective() = default;
 
-  // These four may be called from any thread.
+  // These three may be called from any thread.
   virtual int rank() const = 0;   // 0 .. ranks() - 1
   virtual int ranks() const = 0;  // at least 1
-  // Ends the processes of all ranks, this one with them.
-  virtual void abort(int exit_code) = 0;
   // Whether somebody waits for the call under way, or threads that compute may have the processor.
   void set_awaited(bool awaited) { awaited_.store(awaited, std::memory_order_relaxed); }
 
+  // Ends the processes of all ranks, this one with them, wherever the others are.
+  virtual void abort(int exit_code) = 0;
   // Sends sent[r] of `send` to each rank r; what rank r sends goes to received[r] of `receive`.
   virtual void all_to_all(const std::byte* send, std::span<const Part> sent, std::byte* receive,
                           std::span<const Part> received) = 0;

@@ -1,6 +1,9 @@
 #include "core/communication_thread.h"
 
+#include <cstdlib>
 #include <utility>
+
+#include "core/trace.h"
 
 namespace towers {
 
@@ -37,11 +40,23 @@ void CommunicationThread::wait() {
   std::unique_lock lock(mutex_);
   collective_->set_awaited(true);
   done_.wait(lock, [this] { return jobs_.empty() && !busy_; });
-  collective_->set_awaited(false);
+  collective_->set_awaited(awake_);
   if (exception_) std::rethrow_exception(exception_);
 }
 
+void CommunicationThread::abort(int exit_code) {
+  run([exit_code](Collective& collective) { collective.abort(exit_code); });
+  std::abort();  // not reached
+}
+
+void CommunicationThread::stay_awake() {
+  const std::lock_guard lock(mutex_);
+  awake_ = true;
+  collective_->set_awaited(true);
+}
+
 void CommunicationThread::work(const Make& make) {
+  name_trace_thread("ranks");
   std::unique_lock lock(mutex_);
   try {
     collective_ = make();
@@ -67,6 +82,7 @@ void CommunicationThread::work(const Make& make) {
     busy_ = false;
     if (exception) {
       exception_ = exception;
+      failed_ = true;
       jobs_.clear();
     }
     if (jobs_.empty()) done_.notify_all();

@@ -2,6 +2,7 @@
 // The thread that makes all calls of a Collective, so that they overlap with computation and need
 // no more than the simplest of MPI's thread levels.
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -28,7 +29,6 @@ class CommunicationThread {
 
   int rank() const { return collective_->rank(); }
   int ranks() const { return collective_->ranks(); }
-  void abort(int exit_code) { collective_->abort(exit_code); }
 
   // Has `job` run on the thread behind those posted before, and returns at once. From any thread;
   // every rank posts the same jobs in the same order. What a job throws comes out of wait(), and
@@ -41,15 +41,30 @@ class CommunicationThread {
     wait();
   }
 
+  // Ends the processes of all ranks, this one with them. Throws where a job has thrown: then the
+  // others know.
+  [[noreturn]] void abort(int exit_code);
+
+  // Whether the other ranks wait for this one elsewhere than at an agreement (core/agreement.h),
+  // where a failure cannot be told, so that only abort() is left. Of the thread that waits.
+  void set_awaited_elsewhere(bool awaited) { awaited_elsewhere_ = awaited; }
+  bool awaited_elsewhere() const { return awaited_elsewhere_; }
+  // A job has thrown: the ranks are ending. From any thread.
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  // The processors are free for the calls: they do not rest while others compute.
+  void stay_awake();
+
  private:
   void work(const Make& make);
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable posted_, done_;
   std::deque<Job> jobs_;
-  bool ready_ = false, busy_ = false, ending_ = false;
+  bool ready_ = false, busy_ = false, ending_ = false, awake_ = false;
   std::exception_ptr exception_;
 
+  std::atomic<bool> failed_{false};
+  bool awaited_elsewhere_ = false;
   std::unique_ptr<Collective> collective_;  // of the thread, but for what any thread may call
   std::thread thread_;
 };

@@ -3,18 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/agreement.h"
+#include "core/trace.h"
 #include "cpu/denormals.h"
 
 namespace towers::cpu {
-namespace {
-
-template <class T>
-std::byte* bytes_of(std::vector<T>& values) {
-  return reinterpret_cast<std::byte*>(values.data());
-}
-
-}  // namespace
-
 GradientExchange::GradientExchange(std::shared_ptr<CommunicationThread> ranks, Buffers buffers,
                                    Mean mean)
     : ranks_(std::move(ranks)),
@@ -62,6 +55,7 @@ void GradientExchange::one_more(Bucket& bucket) {
   if (++bucket.ready < towers_here()) return;
   bucket.ready = 0;
   ranks_->post([this, &bucket](Collective& collective) {
+    const TraceSpan span("exchange", &bucket - buckets_.data());
     if (&bucket == &buckets_[0]) gather_losses(collective);
     exchange(collective, bucket);
   });
@@ -72,9 +66,7 @@ void GradientExchange::finish() {
 }
 
 void GradientExchange::gather_losses(Collective& collective) {
-  const std::size_t size = towers_here() * sizeof(double);
-  for (std::size_t r = 0; r < count_; ++r) parts_[r] = {r * size, size};
-  collective.all_gather(bytes_of(losses_), parts_);
+  gather_equal(collective, std::as_writable_bytes(std::span(losses_)));
 }
 
 void GradientExchange::exchange(Collective& collective, const Bucket& bucket) {
@@ -91,10 +83,10 @@ void GradientExchange::exchange(Collective& collective, const Bucket& bucket) {
 
 int GradientExchange::smallest(int mine) {
   std::vector<int> all(count_);
-  std::vector<Collective::Part> parts(count_);
-  for (std::size_t r = 0; r < count_; ++r) parts[r] = {r * sizeof(int), sizeof(int)};
   all[rank_] = mine;
-  ranks_->run([&](Collective& collective) { collective.all_gather(bytes_of(all), parts); });
+  ranks_->run([&](Collective& collective) {
+    gather_equal(collective, std::as_writable_bytes(std::span(all)));
+  });
   return *std::min_element(all.begin(), all.end());
 }
 

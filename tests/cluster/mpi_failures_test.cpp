@@ -84,6 +84,23 @@ TEST_CASE("flags that differ between ranks are named") {
   CHECK_FALSE(fs::exists(folder.path() / "run"));
 }
 
+TEST_CASE("parameter servers and mpirun do not go together") {
+  ProcessOptions options;
+  options.environment = {"OMPI_COMM_WORLD_SIZE=2"};
+  const TemporaryFolder folder;
+  const Args addresses = {"--ps_hosts=localhost:2222", "--worker_hosts=localhost:2223",
+                          "--job_name=worker", "--task_index=0"};
+  for (const Args& args :
+       {quick_args(folder.path() / "run", 4, addresses), with({"linear"}, addresses)}) {
+    const ProcessResult failed = run_towers(args, options);
+    INFO(failed.err);
+    CHECK(failed.exit_code == 2);
+    REQUIRE(errors_of(failed).size() == 1);
+    CHECK(contains(errors_of(failed).front(), "(OMPI_COMM_WORLD_SIZE is set)"));
+  }
+  CHECK_FALSE(fs::exists(folder.path() / "run"));
+}
+
 TEST_CASE("a loss that is not finite is named with the tower's number among all") {
   if (const std::string why = why_no_mpi(); !why.empty()) return skip(why);
   const TemporaryFolder folder;

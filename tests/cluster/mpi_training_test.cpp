@@ -76,14 +76,19 @@ TEST_CASE("a signal to any rank saves once and ends all with its exit code") {
   CHECK(losses_of(ended.out).size() == static_cast<std::size_t>(steps));
 }
 
-TEST_CASE("the flag --max_seconds ends all ranks at one step") {
+TEST_CASE("the flag --max_seconds ends all ranks at one step, and they have a timeline") {
   if (const std::string why = why_no_mpi(); !why.empty()) return skip(why);
   const TemporaryFolder folder;
   const fs::path dir = folder.path() / "run";
+  const fs::path file = folder.path() / "trace.json";
+  const std::string timeline = "--trace_file=" + file.string();
   const ProcessResult ended =
-      mpirun(2, quick_args(dir, 1000000, with(flags(1), {"--max_seconds=0.5"})));
+      mpirun(2, quick_args(dir, 1000000, with(flags(1), {"--max_seconds=0.5", timeline})));
   INFO(ended.err);
   CHECK(ended.exit_code == 0);
   CHECK(contains(ended.err, "stopped after step"));
   CHECK(faults_after_end(dir, 5) == "");
+  // The timeline shows what was exchanged, and on which thread.
+  for (const char* name : {"ranks", "agree", "exchange"})
+    CHECK(contains(read_file(file), "\"" + std::string(name) + "\""));
 }
