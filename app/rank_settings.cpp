@@ -13,11 +13,11 @@ namespace towers::app {
 namespace {
 
 // What each rank may have its own of. Folders: those of the data may lie elsewhere on each machine,
-// and the others are rank 0's alone.
+// and the others are rank 0's alone. Of the vector target, see require_equal_arithmetic.
 const std::set<std::string> kOwn = {
     "compute_threads", "cpu_devices", "data_dir",      "input_threads", "log_device_placement",
     "log_level",       "progress",    "trace_file",    "trace_steps",   "metrics_log",
-    "train_dir",       "quiet",       "stall_seconds", "pin_threads"};
+    "train_dir",       "quiet",       "stall_seconds", "pin_threads",   "simd"};
 
 std::map<std::string, std::string> flags_of(const std::string& flagfile) {
   std::map<std::string, std::string> flags;
@@ -34,16 +34,9 @@ std::string unequal_line(const std::string& name, const std::string& here,
          " on rank 0; give the same to all processes";
 }
 
-// The processors that this process may run on, and of which machine.
-std::string processors() {
-  std::string text = host_name();
-  for (const int processor : cpu::allowed_processors()) text += " " + std::to_string(processor);
-  return text;
-}
-
-}  // namespace
-
-std::string unequal_flag(const std::string& flagfile, const std::string& leaders) {
+// The first flag that differs and that no rank may have its own of, as a line for the user.
+std::string first_unequal(const std::string& flagfile, const std::string& leaders,
+                          const std::set<std::string>& own) {
   const auto mine = flags_of(flagfile), theirs = flags_of(leaders);
   auto names = mine;
   names.insert(theirs.begin(), theirs.end());
@@ -53,20 +46,36 @@ std::string unequal_flag(const std::string& flagfile, const std::string& leaders
   };
   for (const auto& [name, ignored] : names) {
     const std::string here = value_in(mine, name), there = value_in(theirs, name);
-    if (here != there && !kOwn.contains(name)) return unequal_line(name, here, there);
+    if (here != there && !own.contains(name)) return unequal_line(name, here, there);
   }
   return {};
 }
 
-void require_equal_flags(Ranks& ranks, const cli::CommonOptions& options,
-                         const cli::Parsed& parsed) {
+// The processors that this process may run on, and of which machine.
+std::string processors() {
+  std::string text = host_name();
+  for (const int processor : cpu::allowed_processors()) text += " " + std::to_string(processor);
+  return text;
+}
+
+}  // namespace
+
+std::string chosen_simd(const cli::CommonOptions& options) {
+  if (options.simd != "auto") return options.simd;
+  const std::string available = cpu::available_simd();
+  return available.substr(0, available.find(','));
+}
+
+void require_equal_flags(Ranks& ranks, const cli::Parsed& parsed) {
   if (ranks.alone()) return;
-  std::string flagfile = parsed.flagfile;
-  if (options.simd == "auto") {
-    const std::string available = cpu::available_simd();
-    flagfile = cli::with_flag(flagfile, "simd", available.substr(0, available.find(',')));
-  }
-  const std::string unequal = unequal_flag(flagfile, ranks.leaders(flagfile));
+  const std::string unequal = first_unequal(parsed.flagfile, ranks.leaders(parsed.flagfile), kOwn);
+  if (!unequal.empty()) throw UsageError(unequal);
+}
+
+void require_equal_arithmetic(Ranks& ranks, const cli::CommonOptions& options) {
+  std::string arithmetic = "--simd=" + chosen_simd(options) + "\n";
+  if (options.precision == "bf16") arithmetic += "--precision=bf16 (" + cpu::bf16_support() + ")\n";
+  const std::string unequal = first_unequal(arithmetic, ranks.leaders(arithmetic), {});
   if (!unequal.empty()) throw UsageError(unequal);
 }
 

@@ -7,14 +7,15 @@
 
 namespace towers::app {
 
-// Throws UsageError, naming the flag, where a flag that changes numbers or files is not the same on
-// all ranks; a vector target that --simd=auto chooses is one of them.
-void require_equal_flags(Ranks& ranks, const cli::CommonOptions& options,
-                         const cli::Parsed& parsed);
+// --simd, or what "auto" chooses here.
+std::string chosen_simd(const cli::CommonOptions& options);
 
-// `flagfile` and `leaders`, lines of "--name=value": the first flag that differs and has to be the
-// same, as a line for the user; empty where none does.
-std::string unequal_flag(const std::string& flagfile, const std::string& leaders);
+// Throws UsageError, naming the flag, where a flag that changes numbers or files is not the same on
+// all ranks.
+void require_equal_flags(Ranks& ranks, const cli::Parsed& parsed);
+
+// The same of what machines make of --simd=auto and of bf16: of ranks that train on CPUs.
+void require_equal_arithmetic(Ranks& ranks, const cli::CommonOptions& options);
 
 // Where the launcher has left several ranks the same processors, each takes its share of them:
 // --compute_threads unless given, and with --pin_threads other processors than the others. Throws

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "cli/console.h"
 
@@ -91,7 +92,9 @@ void say_start(const StartTable& table, const Net& net,
   const cli::TrainOptions& options = table.options;
   if (!options.quiet) cli::print_line(to_text(table));
   if (table.placement.shared)
-    cli::log_info(shared_devices_line(options.num_gpus, table.backend.devices().size()));
+    cli::log_info(shared_devices_line(
+        options.num_gpus,
+        std::set<std::string>(device_of_tower.begin(), device_of_tower.end()).size()));
   if (options.log_device_placement)
     for (const std::string& line : placement_lines(net, device_of_tower)) cli::log_info(line);
   cli::log_info(

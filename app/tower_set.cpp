@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "app/backend_choice.h"
+#include "app/rank_devices.h"
 #include "app/setup.h"
-#include "core/error.h"
 #include "core/models/cifar10.h"
 #include "data/dataset.h"
 #include "data/event_file.h"
@@ -22,23 +22,15 @@ CompileOptions compile_options(const cli::TrainOptions& options, const Placement
           .ranks = std::move(ranks)};
 }
 
-std::unique_ptr<Backend> backend_for(const cli::TrainOptions& options, bool several_processes) {
-  std::unique_ptr<Backend> backend = make_backend(options);
-  if (several_processes && backend->devices().front().kind != DeviceKind::cpu)
-    throw Error(
-        "several processes (mpirun, srun) train on CPUs only, not on GPUs yet; give --device=cpu, "
-        "or start one process with --num_gpus");
-  return backend;
-}
-
 }  // namespace
 
-TowerSet::TowerSet(const cli::TrainOptions& options, std::shared_ptr<CommunicationThread> ranks)
+TowerSet::TowerSet(const cli::TrainOptions& options, Ranks* ranks)
     : net(cifar10_net(options.weight_decay)),
       layout(net),
-      backend(backend_for(options, ranks != nullptr)),
-      placement(place_towers(options.num_gpus, backend->devices(), options.allow_soft_placement)),
-      towers(backend->compile(net, compile_options(options, placement, std::move(ranks)))) {
+      backend(make_backend(options)),
+      placement(place(options, *backend, ranks)),
+      towers(backend->compile(
+          net, compile_options(options, placement, ranks ? ranks->thread() : nullptr))) {
   warn_if_slow(*backend, compile_options(options, placement, nullptr));
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/ranks.h"
 #include "cli/options.h"
 #include "core/backend.h"
 #include "core/net.h"
@@ -15,10 +16,9 @@
 namespace towers::app {
 
 struct TowerSet {
-  // ranks: the other processes whose towers step together with these; null: none. Throws Error or
-  // UsageError: no such device, too few of them, memory.
-  explicit TowerSet(const cli::TrainOptions& options,
-                    std::shared_ptr<CommunicationThread> ranks = nullptr);
+  // ranks: the processes whose towers step together with these; null: this one alone. Throws Error
+  // or UsageError: no such device, too few of them, memory.
+  explicit TowerSet(const cli::TrainOptions& options, Ranks* ranks = nullptr);
 
   std::vector<std::string> device_names() const;  // full ones, by tower
   // A GraphDef of the towers for TensorBoard.

@@ -37,13 +37,13 @@ std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& c
 
   std::int64_t step = run.first_step();
   for (;; ++step) {
-    const bool summarize = ranks.leads() && due(step, options.summary_every);
+    const bool summarize = due(step, options.summary_every);
     for (Batch& batch : batches) batch = run.pipeline().next();
     clock.lap(Phase::input);
 
     ranks.begin_step(reason_to_stop(options, clock));
     const float rate = learning_rate(run.schedule(), step);
-    towers.compute_gradients(batches, summarize);
+    towers.compute_gradients(batches, summarize && ranks.leads());
     clock.lap(Phase::compute);
     towers.average_gradients();
     clock.lap(Phase::averaging);
@@ -54,10 +54,10 @@ std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& c
     clock.lap(Phase::averaging);
 
     const bool last = step + 1 >= options.max_steps || stop;
-    const bool show = ranks.leads() && due(step, options.display_every);
-    const bool test = ranks.leads() && ((step > 0 && due(step, options.eval_every)) ||
-                                        (options.eval_every > 0 && step + 1 >= options.max_steps));
-    const bool save = ranks.leads() && (last || due(step, options.checkpoint_every));
+    const bool show = due(step, options.display_every);
+    const bool test = (step > 0 && due(step, options.eval_every)) ||
+                      (options.eval_every > 0 && step + 1 >= options.max_steps);
+    const bool save = last || due(step, options.checkpoint_every);
     // A device may be steps behind the host: nothing is shown, tested or saved before it has said
     // that all is well.
     if (show || summarize || test || save) towers.report();
@@ -67,16 +67,16 @@ std::int64_t train_loop(TrainingRun& run, const StepOutput& output, StepClock& c
                       towers.report().non_finite.value_or(NonFinite{}).good_steps);
     clock.step_done(run.examples_per_step());
 
-    if (show) output.display(step, run.epochs_after(step), clock);
-    if (summarize) output.summarize(step, summaries);
+    if (show && ranks.leads()) output.display(step, run.epochs_after(step), clock);
+    if (summarize && ranks.leads()) output.summarize(step, summaries);
     clock.lap(Phase::summaries);
-    if (test) {
+    if (test && ranks.leads()) {
       const Precision1 result = run.evaluate();
       output.precision(step, result);
       run.keep_if_best(step, result);
     }
     clock.lap(Phase::evaluation);
-    if (save) run.save(step);
+    if (save && ranks.leads()) run.save(step);
     clock.lap(Phase::saving, Awaited::output);
     trace.step_done(step, clock.last_lap());
     progress.update(step + 1);
@@ -116,7 +116,7 @@ int run_train(const cli::TrainOptions& given, const cli::Parsed& parsed) {
   Ranks ranks;
   return ranks.run([&] {
     cli::TrainOptions options = given;
-    require_equal_flags(ranks, options, parsed);
+    require_equal_flags(ranks, parsed);
     share_threads(ranks, options);
     return train(options, parsed, ranks);
   });

@@ -13,7 +13,7 @@ TrainingRun::TrainingRun(const cli::TrainOptions& options, const cli::Parsed& pa
     : options_(options),
       ranks_(ranks),
       schedule_(schedule_of(options, options.num_gpus * ranks.count())),
-      set_(options, ranks.thread()) {
+      set_(options, &ranks) {
   restore(parsed.flagfile);
   if (finished()) return;
   if (files_) files_->check();

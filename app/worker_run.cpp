@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "app/rank_settings.h"
 #include "app/run_state.h"
 #include "app/setup.h"
 #include "app/signals.h"
@@ -11,6 +12,7 @@
 #include "app/training_input.h"
 #include "cli/console.h"
 #include "core/error.h"
+#include "cpu/backend.h"
 
 namespace towers::app {
 namespace {
@@ -74,8 +76,14 @@ cluster::ClientOptions WorkerRun::client() const {
   flags.flagfile = flagfile_;
   for (const char* name : {"batch_size", "num_gpus", "max_steps", "dataset", "precision",
                            "learning_rate", "learning_rate_decay", "epochs_per_decay", "decay_by",
-                           "moving_average_decay", "weight_decay"})
+                           "moving_average_decay", "weight_decay", "convolution", "allow_tf32"})
     client.settings[std::string("--") + name] = flags.flag(name).value_or("");
+  // An update then is the mean that one process with as many towers makes, so they must round
+  // alike; asynchronous workers may be of any kind.
+  if (rules_.synchronous && set_.backend->devices().front().kind == DeviceKind::cpu) {
+    client.settings["--simd"] = chosen_simd(options_);
+    if (options_.precision == "bf16") client.settings["bf16 on the CPU"] = cpu::bf16_support();
+  }
   return client;
 }
 

@@ -103,8 +103,8 @@ class Towers {
   // value -= learning_rate * gradient; average -= (1 - average_decay) * (average - value).
   // Variables, averages and gradients are tested for NaN and infinity on the way.
   virtual void apply_gradients(float learning_rate, float average_decay) = 0;
-  // What the last step did; waits for it. Reports the first step with a value that is not finite
-  // and keeps reporting it.
+  // What the last step did; waits for it. All ranks call it at the same times. The first step with
+  // a value that is not finite is reported from then on.
   virtual const StepReport& report() = 0;
 
   // Whether a value that is not finite has been seen; does not wait, so a backend that runs ahead

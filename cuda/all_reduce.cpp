@@ -5,8 +5,8 @@
 #include <dlfcn.h>
 #include <nccl.h>
 
+#include <cstring>
 #include <string>
-#include <thread>
 #include <type_traits>
 
 #include "core/error.h"
@@ -29,8 +29,9 @@ struct Nccl {
                   " is neither where the system's loader looks (LD_LIBRARY_PATH) nor at " +
                   TOWERS_NCCL_LIBRARY +
                   "; install it (libnccl2 of NVIDIA's repository, or PyPI's nvidia-nccl), or "
-                  "train on one GPU with --num_gpus=1");
-    load(library, "ncclCommInitAll", comm_init_all);
+                  "train on one GPU, in one process, with --num_gpus=1");
+    load(library, "ncclGetUniqueId", get_unique_id);
+    load(library, "ncclCommInitRank", comm_init_rank);
     load(library, "ncclCommDestroy", comm_destroy);
     load(library, "ncclCommAbort", comm_abort);
     load(library, "ncclCommGetAsyncError", comm_get_async_error);
@@ -47,7 +48,8 @@ struct Nccl {
                   "; NCCL_DEBUG=INFO tells more");
   }
 
-  decltype(&ncclCommInitAll) comm_init_all = nullptr;
+  decltype(&ncclGetUniqueId) get_unique_id = nullptr;
+  decltype(&ncclCommInitRank) comm_init_rank = nullptr;
   decltype(&ncclCommDestroy) comm_destroy = nullptr;
   decltype(&ncclCommAbort) comm_abort = nullptr;
   decltype(&ncclCommGetAsyncError) comm_get_async_error = nullptr;
@@ -75,67 +77,82 @@ const Nccl& nccl() {
 template <class W>
 class NcclAllReduce final : public AllReduce<W> {
  public:
-  explicit NcclAllReduce(const std::vector<int>& devices)
+  NcclAllReduce(const std::vector<int>& devices, const GpuGroup& group)
       : nccl_(nccl()), communicators_(devices.size()) {
-    nccl_.check(nccl_.comm_init_all(communicators_.data(), static_cast<int>(devices.size()),
-                                    devices.data()),
-                "the GPUs could not be joined");
+    ncclUniqueId id;
+    static_assert(sizeof id == sizeof group.id);
+    std::memcpy(&id, group.id.data(), sizeof id);
+    const ncclResult_t result = in_group([&](std::size_t g) {
+      const DeviceGuard guard(devices[g]);
+      return nccl_.comm_init_rank(&communicators_[g], group.gpus, id,
+                                  group.first + static_cast<int>(g));
+    });
+    if (result == ncclSuccess) return;
+    abandon();
+    nccl_.check(result, "the GPUs could not be joined");
   }
   ~NcclAllReduce() override {
     for (const ncclComm_t communicator : communicators_) nccl_.comm_destroy(communicator);
   }
 
-  // A GPU or link that fails leaves the other ranks' kernels waiting for ever, and with them a host
-  // that synchronises; so the host looks for an error until the streams are done.
-  void wait_for(std::span<Stream* const> streams) override {
-    for (Stream* const stream : streams) {
-      while (!stream->done()) {
-        for (const ncclComm_t communicator : communicators_) {
-          ncclResult_t result = ncclSuccess;
-          nccl_.comm_get_async_error(communicator, &result);
-          if (result != ncclSuccess && result != ncclInProgress) fail(result);
-        }
-        std::this_thread::yield();
-      }
+  void check() override {
+    require_usable();
+    for (const ncclComm_t communicator : communicators_) {
+      ncclResult_t result = ncclSuccess;
+      nccl_.comm_get_async_error(communicator, &result);
+      if (result != ncclSuccess && result != ncclInProgress) fail(result);
     }
+  }
+
+  void abandon() override {
+    for (const ncclComm_t communicator : communicators_)
+      if (communicator != nullptr) nccl_.comm_abort(communicator);
+    communicators_.clear();
   }
 
   void sum(std::span<const W* const> send, std::span<W* const> receive, std::size_t count,
            std::span<Stream* const> streams) override {
-    for_each_rank([&](std::size_t r) {
-      return nccl_.all_reduce(send[r], receive[r], count, kType, ncclSum, communicators_[r],
-                              streams[r]->get());
+    enqueue([&](std::size_t g) {
+      return nccl_.all_reduce(send[g], receive[g], count, kType, ncclSum, communicators_[g],
+                              streams[g]->get());
     });
   }
 
   void gather(std::span<const W* const> send, std::span<W* const> receive, std::size_t count,
               std::span<Stream* const> streams) override {
-    for_each_rank([&](std::size_t r) {
-      return nccl_.all_gather(send[r], receive[r], count, kType, communicators_[r],
-                              streams[r]->get());
+    enqueue([&](std::size_t g) {
+      return nccl_.all_gather(send[g], receive[g], count, kType, communicators_[g],
+                              streams[g]->get());
     });
   }
 
  private:
   static constexpr ncclDataType_t kType = std::is_same_v<W, double> ? ncclFloat64 : ncclFloat32;
 
-  // One thread speaks for all ranks: without the group the first call would wait for the others.
+  // One thread speaks for all GPUs of the process: without the group the first call would wait for
+  // the others.
   template <class Call>
-  void for_each_rank(const Call& call) {
-    if (communicators_.empty()) throw Error("NCCL: an earlier exchange of gradients failed");
+  ncclResult_t in_group(const Call& call) {
     nccl_.check(nccl_.group_start(), "a group could not be started");
     ncclResult_t result = ncclSuccess;
-    for (std::size_t r = 0; r < communicators_.size() && result == ncclSuccess; ++r)
-      result = call(r);
+    for (std::size_t g = 0; g < communicators_.size() && result == ncclSuccess; ++g)
+      result = call(g);
     const ncclResult_t end = nccl_.group_end();  // an open group would swallow all later calls
-    if (result == ncclSuccess) result = end;
-    if (result != ncclSuccess) fail(result);
+    return result == ncclSuccess ? end : result;
   }
 
-  // Ends what the ranks have under way, so that streams and hosts go on, and says why.
+  template <class Call>
+  void enqueue(const Call& call) {
+    require_usable();
+    if (const ncclResult_t result = in_group(call); result != ncclSuccess) fail(result);
+  }
+
+  void require_usable() const {
+    if (communicators_.empty()) throw Error("NCCL: an earlier exchange of gradients failed");
+  }
+
   [[noreturn]] void fail(ncclResult_t result) {
-    for (const ncclComm_t communicator : communicators_) nccl_.comm_abort(communicator);
-    communicators_.clear();
+    abandon();
     throw Error(std::string("NCCL: gradients could not be exchanged: ") +
                 nccl_.error_string(result) + "; NCCL_DEBUG=INFO tells more");
   }
@@ -146,11 +163,27 @@ class NcclAllReduce final : public AllReduce<W> {
 
 }  // namespace
 
-template <class W>
-std::unique_ptr<AllReduce<W>> make_all_reduce(const std::vector<int>& devices) {
-  return std::make_unique<NcclAllReduce<W>>(devices);
+void require_nccl() {
+  nccl();
 }
-template std::unique_ptr<AllReduce<float>> make_all_reduce(const std::vector<int>&);
-template std::unique_ptr<AllReduce<double>> make_all_reduce(const std::vector<int>&);
+
+decltype(GpuGroup::id) make_group_id() {
+  ncclUniqueId id;
+  nccl().check(nccl().get_unique_id(&id), "no address to be found by");
+  decltype(GpuGroup::id) bytes;
+  static_assert(sizeof id == sizeof bytes);
+  std::memcpy(bytes.data(), &id, sizeof id);
+  return bytes;
+}
+
+template <class W>
+std::unique_ptr<AllReduce<W>> make_all_reduce(const std::vector<int>& devices,
+                                              const GpuGroup& group) {
+  return std::make_unique<NcclAllReduce<W>>(devices, group);
+}
+template std::unique_ptr<AllReduce<float>> make_all_reduce(const std::vector<int>&,
+                                                           const GpuGroup&);
+template std::unique_ptr<AllReduce<double>> make_all_reduce(const std::vector<int>&,
+                                                            const GpuGroup&);
 
 }  // namespace towers::cuda

@@ -196,6 +196,11 @@ void Rank<T>::wait_for_copies() {
 }
 
 template <class T>
+bool Rank<T>::copies_done() {
+  return slots_[last_slot_].copied.done();
+}
+
+template <class T>
 RankReport Rank<T>::report() {
   RankReport report;
   report.cross_entropies.resize(cross_entropies_.size());

@@ -19,9 +19,9 @@ namespace towers::cuda {
 
 struct RankOptions {
   PlanOptions plan;
-  int device = 0;           // CUDA ordinal
-  std::vector<int> towers;  // of the run, ascending
-  int ranks = 1, all_towers = 1;
+  int device = 0;                 // CUDA ordinal
+  std::vector<int> towers;        // of the run, ascending
+  int ranks = 1, all_towers = 1;  // of all processes
   // Where sums run in the order of all towers: the most towers that any rank has, else 0.
   int kept_towers = 0;
 };
@@ -69,6 +69,7 @@ class Rank {
   // The host waits until the batches of the step enqueued last have been read, where they came from
   // its memory.
   void wait_for_copies();
+  bool copies_done();
 
   // These wait for the compute stream.
   RankReport report();

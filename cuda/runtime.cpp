@@ -94,6 +94,12 @@ void Event::record(Stream& stream) {
 void Event::synchronize() {
   TOWERS_CUDA(cudaEventSynchronize(event_));
 }
+bool Event::done() {
+  const cudaError_t status = cudaEventQuery(event_);
+  if (status == cudaErrorNotReady) return false;
+  check(status, "cudaEventQuery");
+  return true;
+}
 
 // An error may end a compilation with work under way, and CUDA does not promise that freeing waits.
 DeviceMemory::~DeviceMemory() {

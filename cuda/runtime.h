@@ -63,6 +63,7 @@ class Event {
   cudaEvent_t get() const { return event_; }
   void record(Stream& stream);
   void synchronize();  // the host waits; at once where nothing was recorded
+  bool done();         // does not wait
 
  private:
   cudaEvent_t event_ = nullptr;

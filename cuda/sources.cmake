@@ -21,6 +21,7 @@ set(cuda_sources
   precision.cpp
   rank.cpp
   runtime.cpp
+  spread.cpp
   towers.cpp)
 set(cuda_kernels
   average.cu

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <stdexcept>
+#include <thread>
 
+#include "core/agreement.h"
 #include "core/error.h"
 #include "cuda/range.h"
 
@@ -16,54 +17,99 @@ CudaTowers<T>::CudaTowers(const Net& net, const CompileOptions& options, bool al
       layout_(net),
       batch_size_(options.batch_size),
       classes_(net.classes),
-      tower_count_(static_cast<int>(options.device_of_tower.size())) {
+      processes_(options.ranks),
+      spread_(spread_over_processes(options.device_of_tower, processes_.get())),
+      in_order_(options.deterministic && spread_.gpus.size() > 1),
+      cross_entropies_(static_cast<std::size_t>(spread_.towers)) {
   cut_into_pieces();
-  std::vector<int> devices;  // in the order of their first tower
-  std::map<int, std::vector<int>> towers_of;
-  for (int t = 0; t < tower_count_; ++t) {
-    const int device = options.device_of_tower[static_cast<std::size_t>(t)];
-    if (towers_of[device].empty()) devices.push_back(device);
-    towers_of[device].push_back(t);
-  }
-  const bool in_order = options.deterministic && devices.size() > 1;
-  std::size_t most = 0;
-  for (const auto& [device, towers] : towers_of) most = std::max(most, towers.size());
-  for (const int device : devices) {
-    RankOptions rank;
-    rank.plan = {batch_size_, allow_tf32, options.deterministic, options.convolution == "direct"};
-    rank.device = device;
-    rank.towers = towers_of[device];
-    rank.ranks = static_cast<int>(devices.size());
-    rank.all_towers = tower_count_;
-    if (in_order) rank.kept_towers = static_cast<int>(most);
-    // One tower's gradients cross the GPUs while the rest of its backward pass runs.
-    rank.plan.buckets = devices.size() > 1 && most == 1 && !in_order;
-    if (rank.towers.back() == tower_count_ - 1) last_rank_ = ranks_.size();
-    ranks_.push_back(std::make_unique<Rank<T>>(net, layout_, pieces_, rank));
-  }
-  if (devices.size() > 1) all_reduce_ = make_all_reduce<Wide<T>>(devices);
-  if (in_order) {
-    places_.resize(options.device_of_tower.size());
-    for (std::size_t r = 0; r < ranks_.size(); ++r)
-      for (std::size_t i = 0; i < ranks_[r]->towers().size(); ++i)
-        places_[static_cast<std::size_t>(ranks_[r]->towers()[i])] = r * most + i;
-    for (const auto& rank : ranks_) rank->order_towers(places_);
-  }
+  make_ranks(options, allow_tf32);
+  if (spread_.gpus.size() > 1) join_ranks();
 
   std::size_t decayed = 0;
   for (const Variable& v : layout_.variables()) decayed += v.weight_decay != 0;
-  report_.towers.resize(options.device_of_tower.size());
+  report_.towers.resize(cross_entropies_.size());
   for (Losses& losses : report_.towers) losses.weight_losses.resize(decayed);
+}
+
+template <class T>
+void CudaTowers<T>::make_ranks(const CompileOptions& options, bool allow_tf32) {
+  const std::size_t gpus = spread_.gpus.size();
+  for (std::size_t g = spread_.first_gpu; g < spread_.first_gpu + spread_.own_gpus; ++g) {
+    RankOptions rank;
+    rank.plan = {batch_size_, allow_tf32, options.deterministic, options.convolution == "direct"};
+    rank.device = spread_.gpus[g].device;
+    rank.towers = spread_.gpus[g].towers;
+    rank.ranks = static_cast<int>(gpus);
+    rank.all_towers = spread_.towers;
+    if (in_order_) rank.kept_towers = spread_.most;
+    // One tower's gradients cross the GPUs while the rest of its backward pass runs.
+    rank.plan.buckets = gpus > 1 && spread_.most == 1 && !in_order_;
+    if (rank.towers.back() == spread_.first_tower + spread_.own_towers - 1)
+      last_rank_ = ranks_.size();
+    ranks_.push_back(std::make_unique<Rank<T>>(net_, layout_, pieces_, rank));
+  }
+}
+
+template <class T>
+void CudaTowers<T>::join_ranks() {
+  require_nccl();
+  GpuGroup group{.id = {},
+                 .gpus = static_cast<int>(spread_.gpus.size()),
+                 .first = static_cast<int>(spread_.first_gpu)};
+  if (!processes_ || processes_->rank() == 0) group.id = make_group_id();
+  std::vector<int> devices;
+  for (const auto& rank : ranks_) devices.push_back(rank->compute().device());
+  if (processes_) {
+    // Whatever one of them lacked, all know of it from here on: NCCL waits for all of them.
+    processes_->run([&](Collective& collective) {
+      agree(collective, 0);
+      collective.broadcast(group.id, 0);
+    });
+    processes_->stay_awake();
+    processes_->set_awaited_elsewhere(true);
+  }
+  all_reduce_ = make_all_reduce<Wide<T>>(devices, group);
+  if (processes_) processes_->set_awaited_elsewhere(false);
+
+  if (!in_order_) return;
+  std::vector<std::size_t> places(cross_entropies_.size());  // of each tower, in what is gathered
+  for (std::size_t g = 0; g < spread_.gpus.size(); ++g)
+    for (std::size_t i = 0; i < spread_.gpus[g].towers.size(); ++i)
+      places[static_cast<std::size_t>(spread_.gpus[g].towers[i])] =
+          g * static_cast<std::size_t>(spread_.most) + i;
+  for (const auto& rank : ranks_) rank->order_towers(places);
 }
 
 // NCCL's communicator must not go while a sum is under way. Memory waits by itself.
 template <class T>
 CudaTowers<T>::~CudaTowers() {
   try {
-    if (all_reduce_) all_reduce_->wait_for(reduction_streams());
+    if (all_reduce_) wait_for_sums();
   } catch (const Error&) {
-    // A device that failed has been reported by the call that met it.
+    // What failed has been reported by the call that met it, here or on another rank.
   }
+}
+
+// A GPU, a link or a process that fails leaves the other ranks' kernels waiting for ever, and with
+// them a host that synchronises.
+template <class T>
+template <class Done>
+void CudaTowers<T>::wait_for_ranks(const Done& done) {
+  try {
+    while (!done()) {
+      all_reduce_->check();
+      if (processes_ && processes_->failed()) processes_->wait();  // throws why
+      std::this_thread::yield();
+    }
+  } catch (const Error&) {
+    all_reduce_->abandon();
+    throw;
+  }
+}
+
+template <class T>
+void CudaTowers<T>::wait_for_sums() {
+  for (const auto& rank : ranks_) wait_for_ranks([&] { return rank->reduction().done(); });
 }
 
 template <class T>
@@ -80,7 +126,7 @@ void CudaTowers<T>::cut_into_pieces() {
 
 template <class T>
 void CudaTowers<T>::check(std::span<const Batch> batches) const {
-  if (batches.size() != report_.towers.size())
+  if (batches.size() != static_cast<std::size_t>(spread_.own_towers))
     throw std::invalid_argument("compute_gradients needs one batch per tower");
   for (const Batch& batch : batches) {
     if (batch.size != batch_size_)
@@ -120,7 +166,8 @@ void CudaTowers<T>::compute_gradients(std::span<const Batch> batches, bool keep_
   for (const auto& rank : ranks_) {
     const DeviceGuard guard(rank->compute().device());
     for (std::size_t i = 0; i < rank->towers().size(); ++i)
-      rank->compute_gradients(i, batches[static_cast<std::size_t>(rank->towers()[i])], steps_);
+      rank->compute_gradients(
+          i, batches[static_cast<std::size_t>(rank->towers()[i] - spread_.first_tower)], steps_);
   }
 }
 
@@ -128,10 +175,10 @@ template <class T>
 void CudaTowers<T>::average_gradients() {
   if (report_.non_finite || !all_reduce_) return;
   const Range range("towers: average_gradients");
-  if (places_.empty())
-    sum_buckets();
-  else
+  if (in_order_)
     sum_in_order();
+  else
+    sum_buckets();
   for (const auto& rank : ranks_) rank->finish_reduction();
 }
 
@@ -182,21 +229,35 @@ void CudaTowers<T>::apply_gradients(float learning_rate, float average_decay) {
   ++steps_;
   applied_ = true;
   reported_ = false;
-  for (const auto& rank : ranks_) rank->wait_for_copies();
+  for (const auto& rank : ranks_) {
+    if (all_reduce_)
+      wait_for_ranks([&] { return rank->copies_done(); });
+    else
+      rank->wait_for_copies();
+  }
 }
 
 template <class T>
 const StepReport& CudaTowers<T>::report() {
   if (report_.non_finite || reported_) return report_;
   const Range range("towers: report, waits for the GPUs");
-  if (all_reduce_) all_reduce_->wait_for(reduction_streams());
+  // Other processes may wait for sums as well, and not hear what is wrong here.
+  if (processes_) processes_->set_awaited_elsewhere(true);
+  if (all_reduce_) wait_for_sums();
   std::vector<RankReport> reports;
   std::uint64_t trouble = kNoTrouble;
   for (const auto& rank : ranks_) {
     reports.push_back(rank->report());
     trouble = std::min(trouble, reports.back().trouble);
+    for (std::size_t i = 0; i < rank->towers().size(); ++i)
+      cross_entropies_[static_cast<std::size_t>(rank->towers()[i])] =
+          reports.back().cross_entropies[i];
   }
-  fill_losses(reports);
+  if (processes_) {
+    processes_->set_awaited_elsewhere(false);
+    trouble = gather_reports(trouble);
+  }
+  fill_losses(reports.front());
   reported_ = true;
   if (!applied_) return report_;
   if (trouble != kNoTrouble) report_.non_finite = name(trouble);
@@ -224,8 +285,21 @@ std::vector<double> CudaTowers<T>::squares_of_variables(const RankReport& report
 }
 
 template <class T>
-void CudaTowers<T>::fill_losses(const std::vector<RankReport>& reports) {
-  const std::vector<double> squares = squares_of_variables(reports.front());
+std::uint64_t CudaTowers<T>::gather_reports(std::uint64_t trouble) {
+  std::vector<std::uint64_t> troubles(static_cast<std::size_t>(processes_->ranks()));
+  troubles[static_cast<std::size_t>(processes_->rank())] = trouble;
+  processes_->run([&](Collective& collective) {
+    agree(collective, 0);
+    gather_equal(collective, std::as_writable_bytes(std::span(cross_entropies_)));
+    gather_equal(collective, std::as_writable_bytes(std::span(troubles)));
+  });
+  return *std::min_element(troubles.begin(), troubles.end());
+}
+
+// `report`: of any rank, for all have the same variables.
+template <class T>
+void CudaTowers<T>::fill_losses(const RankReport& report) {
+  const std::vector<double> squares = squares_of_variables(report);
   std::vector<float> weight_losses;
   double weight_loss = 0;
   for (std::size_t v = 0; v < squares.size(); ++v) {
@@ -234,14 +308,11 @@ void CudaTowers<T>::fill_losses(const std::vector<RankReport>& reports) {
     weight_losses.push_back(static_cast<float>(decay * squares[v] / 2));
     weight_loss += decay * squares[v] / 2;
   }
-  for (std::size_t r = 0; r < ranks_.size(); ++r) {
-    const std::vector<int>& towers = ranks_[r]->towers();
-    for (std::size_t i = 0; i < towers.size(); ++i) {
-      Losses& losses = report_.towers[static_cast<std::size_t>(towers[i])];
-      losses.cross_entropy = reports[r].cross_entropies[i];
-      losses.weight_losses = weight_losses;
-      losses.total = static_cast<float>(double{losses.cross_entropy} + weight_loss);
-    }
+  for (std::size_t t = 0; t < cross_entropies_.size(); ++t) {
+    Losses& losses = report_.towers[t];
+    losses.cross_entropy = cross_entropies_[t];
+    losses.weight_losses = weight_losses;
+    losses.total = static_cast<float>(double{losses.cross_entropy} + weight_loss);
   }
 }
 
@@ -283,7 +354,7 @@ void CudaTowers<T>::read_gradients(std::span<float> out) {
   std::vector<float> values(layout_.size());
   first().read(first().variables, values);
   first().read(first().sum, out);
-  const float scale = static_cast<float>(tower_count_) * first().loss_scale();
+  const float scale = static_cast<float>(spread_.towers) * first().loss_scale();
   for (const Variable& v : layout_.variables())
     for (std::size_t i = v.offset; i < v.offset + v.size; ++i)
       out[i] = out[i] / scale + static_cast<float>(v.weight_decay) * values[i];

@@ -1,5 +1,6 @@
 #pragma once
-// Training on GPUs: one rank per GPU in use, towers over ranks, gradients summed over ranks.
+// Training on GPUs: one rank per GPU in use, towers over ranks, gradients summed over ranks, those
+// of other processes among them.
 
 #include <cstdint>
 #include <map>
@@ -9,9 +10,11 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/communication_thread.h"
 #include "core/variables.h"
 #include "cuda/all_reduce.h"
 #include "cuda/rank.h"
+#include "cuda/spread.h"
 
 namespace towers::cuda {
 
@@ -38,24 +41,35 @@ class CudaTowers final : public Towers {
  private:
   void check(std::span<const Batch> batches) const;
   void cut_into_pieces();
+  void make_ranks(const CompileOptions& options, bool allow_tf32);
+  void join_ranks();
+  // Until `done` is so, looking for ranks that have failed, which would never let it be.
+  template <class Done>
+  void wait_for_ranks(const Done& done);
+  void wait_for_sums();
   void sum_buckets();
   void sum_in_order();
   std::vector<Stream*> reduction_streams() const;
   std::vector<double> squares_of_variables(const RankReport& report);
-  void fill_losses(const std::vector<RankReport>& reports);
+  // Brings in those of other processes; the first trouble of all.
+  std::uint64_t gather_reports(std::uint64_t trouble);
+  void fill_losses(const RankReport& report);
   NonFinite name(std::uint64_t trouble) const;
   Rank<T>& first() { return *ranks_.front(); }
 
   Net net_;
   VariableLayout layout_;
-  int batch_size_, classes_, tower_count_;
+  int batch_size_, classes_;
+  std::shared_ptr<CommunicationThread> processes_;  // null: there is no other
+  Spread spread_;
   std::vector<Piece> pieces_;
-  std::vector<std::unique_ptr<Rank<T>>> ranks_;
-  std::size_t last_rank_ = 0;        // of the last tower
-  std::vector<std::size_t> places_;  // of each tower, where sums run in the order of towers
+  std::vector<std::unique_ptr<Rank<T>>> ranks_;     // of this process
+  std::size_t last_rank_ = 0;                       // of its last tower
+  bool in_order_;                                   // sums run in the order of towers
   std::unique_ptr<AllReduce<Wide<T>>> all_reduce_;  // of two or more ranks
   std::map<std::string, std::vector<float>> kept_;  // activations that were asked for
   InputForm form_ = InputForm::images;
+  std::vector<float> cross_entropies_;  // of all towers
   StepReport report_;
   bool reported_ = false;   // report_ is of what was enqueued last
   std::int64_t steps_ = 0;  // enqueued in full

@@ -173,19 +173,54 @@ TEST_CASE("more towers than GPUs without soft placement is TensorFlow's error") 
   CHECK_FALSE(std::filesystem::exists(folder.path() / "run"));
 }
 
-TEST_CASE("several processes do not train on GPUs yet, which they say once") {
-  if (const std::string why = why_no_mpi(); !why.empty()) return skip(why);
-  const TemporaryFolder folder;
+namespace {
+
+// `ranks` processes of `towers train` on a machine with so many fake GPUs, which all of them see.
+ProcessResult ranks_on_gpus(int ranks, const std::string& gpus, const TemporaryFolder& folder,
+                            const std::vector<std::string>& more,
+                            const std::string& variable = "UNUSED=1") {
   ProcessOptions options = under_mpirun();
-  const ProcessOptions machine = fake_machine("2");
+  options.environment.push_back(variable);
+  const ProcessOptions machine = fake_machine(gpus);
   options.environment.insert(options.environment.end(), machine.environment.begin(),
                              machine.environment.end());
-  const ProcessResult run =
-      run_towers(mpirun_args(2, {"--device=gpu", "--dataset=synthetic",
-                                 "--train_dir=" + (folder.path() / "run").string()}),
-                 options);
+  return run_towers(
+      mpirun_args(ranks, quick_args(folder.path() / "run", 5, with({"--device=gpu"}, more))),
+      options);
+}
+
+}  // namespace
+
+TEST_CASE("processes that see the same GPUs share them out") {
+  if (const std::string why = why_no_mpi(); !why.empty()) return skip(why);
+  const TemporaryFolder folder;
+  const ProcessResult run = ranks_on_gpus(2, "4", folder, {"--num_gpus=2"});
+  INFO(run.out << run.err);
+  REQUIRE(run.exit_code == 0);
+  CHECK(contains(run.err, "fake: rank 0 on GPUs 0 1\n"));
+  CHECK(contains(run.err, "fake: rank 1 on GPUs 2 3\n"));
+  CHECK(contains(run.out, "2 x 2 = 4 (processes x towers of each)"));
+  CHECK(contains(run.err, "running: tower_3"));
+}
+
+TEST_CASE("more processes than GPUs are told which two would share one, before anything is made") {
+  if (const std::string why = why_no_mpi(); !why.empty()) return skip(why);
+  const TemporaryFolder folder;
+  const ProcessResult run = ranks_on_gpus(2, "1", folder, {});
   INFO(run.err);
   CHECK(run.exit_code == 1);
-  CHECK(count(run.err, "towers: error: several processes (mpirun, srun) train on CPUs only") == 1);
-  CHECK(contains(run.err, "give --device=cpu"));
+  CHECK(count(run.err, "towers: error: ") == 1);
+  CHECK(contains(run.err, "would share GPU-fake-0 (00000000:40:00.0), which NCCL refuses"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "run"));
+}
+
+TEST_CASE("a rank that fails within a step, when others may wait for its GPU, aborts all") {
+  if (const std::string why = why_no_mpi(); !why.empty()) return skip(why);
+  const TemporaryFolder folder;
+  const ProcessResult run = ranks_on_gpus(2, "2", folder, {}, "TOWERS_FAKE_LOST=1");
+  INFO(run.err);
+  CHECK(run.exit_code == 1);
+  CHECK(count(run.err, "towers: error: rank 1 on ") == 1);
+  CHECK(contains(run.err, ": the fake GPU is lost\n"));
+  CHECK(contains(run.err, "MPI_ABORT was invoked on rank 1"));
 }

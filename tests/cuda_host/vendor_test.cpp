@@ -29,11 +29,16 @@ struct Rank {
   float *own, *sum;
 };
 
+// The GPUs of one process.
+std::unique_ptr<cuda::AllReduce<float>> join(const std::vector<int>& devices) {
+  return cuda::make_all_reduce<float>(
+      devices, {.id = cuda::make_group_id(), .gpus = static_cast<int>(devices.size())});
+}
+
 // The sums over three ranks, of which each fills its own part on its stream first.
 void check_sums(std::uint64_t seed) {
   const Devices devices({.devices = 4, .seed = seed});
-  const std::unique_ptr<cuda::AllReduce<float>> all_reduce =
-      cuda::make_all_reduce<float>({2, 0, 3});
+  const std::unique_ptr<cuda::AllReduce<float>> all_reduce = join({2, 0, 3});
   Rank a(2), b(0), c(3);
   const std::vector<Stream*> streams{&a.stream, &b.stream, &c.stream};
   float value = 1;
@@ -68,7 +73,7 @@ TEST_CASE("a wait for what never happens is told, not waited for") {
 TEST_CASE("a sum is refused where buffers, streams and ranks do not belong together") {
   const Devices devices({.devices = 2});
   Rank a(0), b(1);
-  const std::unique_ptr<cuda::AllReduce<float>> all_reduce = cuda::make_all_reduce<float>({0, 1});
+  const std::unique_ptr<cuda::AllReduce<float>> all_reduce = join({0, 1});
   const auto sum = [&](const float* send, std::size_t count, std::vector<Stream*> streams) {
     all_reduce->sum(std::vector<const float*>{send, b.own}, std::vector<float*>{a.sum, b.sum},
                     count, streams);
@@ -79,7 +84,7 @@ TEST_CASE("a sum is refused where buffers, streams and ranks do not belong toget
   CHECK_THROWS_AS(sum(a.sum + 1, 4, {&a.stream, &b.stream}), std::logic_error);
   CHECK_THROWS_AS(sum(a.own, 5, {&b.stream, &a.stream}), std::logic_error);
   CHECK_THROWS_AS(sum(a.own, 5, {&a.stream}), std::logic_error);
-  CHECK_THROWS_AS(cuda::make_all_reduce<float>({1, 1}), std::logic_error);
+  CHECK_THROWS_AS(join({1, 1}), std::logic_error);
   a.stream.synchronize();
   b.stream.synchronize();
 }

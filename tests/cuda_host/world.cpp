@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <utility>
 
@@ -11,6 +12,10 @@
 
 namespace towers::cuda_host {
 namespace {
+
+// Then all threads wait for each other.
+constexpr std::chrono::seconds kLongest{120};
+constexpr std::chrono::microseconds kNap{20};
 
 std::recursive_mutex& mutex() {
   static std::recursive_mutex instance;
@@ -99,6 +104,17 @@ void World::run_ahead() {
   if (random() % 4 == 0) step();
 }
 
+bool World::can_go_on() const {
+  bool empty = true;
+  for (const auto& s : streams) {
+    if (s->queue.empty()) continue;
+    empty = false;
+    const Happening* after = s->queue.front().after.get();
+    if (after == nullptr || after->done) return true;
+  }
+  return empty;
+}
+
 bool World::step() {
   if (sticky != cudaSuccess) return false;
   CUstream_st* next = nullptr;
@@ -112,6 +128,7 @@ bool World::step() {
   if (next == nullptr) return false;
   const Work work = std::move(next->queue.front());
   next->queue.pop_front();
+  waited_ = {};
   if (next->destroyed && next->queue.empty())
     std::erase_if(streams, [next](const auto& s) { return s.get() == next; });
   execute(work);
@@ -132,10 +149,23 @@ void World::execute(const Work& work) {
 void World::run_until(const std::function<bool()>& done) {
   if (random() % 2 == 0)
     for (const auto& s : streams) s->priority = random();
-  while (!done() && step()) {
-  }
+  do {
+    while (!done() && step()) {
+    }
+  } while (!done() && sticky == cudaSuccess && wait_for_other_threads());
   if (!done() && sticky == cudaSuccess)
     fault(cudaErrorLaunchTimeout, "streams wait for each other, or for what nobody enqueues");
+}
+
+// Whether the world may have changed meanwhile. Of a caller that holds the lock once.
+bool World::wait_for_other_threads() {
+  if (!settings.threads || waited_ > kLongest) return false;
+  memory.close_all();
+  mutex().unlock();
+  std::this_thread::sleep_for(kNap);
+  mutex().lock();
+  waited_ += kNap;
+  return true;
 }
 
 void World::run_all() {

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -72,6 +73,7 @@ class World {
   cudaError_t sticky = cudaSuccess;  // after a fault, every call returns it
 
   CUstream_st* stream(cudaStream_t handle) const;  // null where there is no such stream
+  bool can_go_on() const;                          // some stream, or all are empty
   bool alive(cudaEvent_t event) const { return events.count(event) > 0; }
 
   // Enqueues on the stream, or records while it captures.
@@ -87,8 +89,10 @@ class World {
 
  private:
   bool step();
-  unsigned open_to_ = 0;  // devices whose work opened the pages that are open
-  double ahead_;          // how readily work runs before the host waits for it
+  bool wait_for_other_threads();
+  unsigned open_to_ = 0;                // devices whose work opened the pages that are open
+  std::chrono::microseconds waited_{};  // for other threads, since something ran
+  double ahead_;                        // how readily work runs before the host waits for it
 };
 
 // The one world there is, locked for as long as the result lives.

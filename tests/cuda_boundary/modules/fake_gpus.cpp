@@ -1,10 +1,13 @@
 // A module with made-up GPUs that compute nothing: what the program does around them can be seen.
 // TOWERS_FAKE_GPUS: how many (2 without it), or what to throw: "error", "memory", "number".
+// TOWERS_FAKE_LOST: the rank, of several, whose third step fails.
 
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <string>
 
+#include "core/communication_thread.h"
 #include "core/error.h"
 #include "cuda/backend.h"
 
@@ -18,7 +21,11 @@ class FakeTowers final : public Towers {
  public:
   FakeTowers(const Net& net, const CompileOptions& options)
       : layout_(net), variables_(layout_.size()), averages_(layout_.size()), activations_(64) {
-    report_.towers.resize(options.device_of_tower.size());
+    const std::size_t ranks =
+        options.ranks ? static_cast<std::size_t>(options.ranks->ranks()) : std::size_t{1};
+    report_.towers.resize(options.device_of_tower.size() * ranks);
+    const char* lost = std::getenv("TOWERS_FAKE_LOST");
+    lost_ = lost != nullptr && options.ranks && std::atoi(lost) == options.ranks->rank();
     for (Losses& losses : report_.towers) {
       losses.total = losses.cross_entropy = 1;
       losses.weight_losses.resize(layout_.variables().size());
@@ -26,7 +33,9 @@ class FakeTowers final : public Towers {
   }
   void compute_gradients(std::span<const Batch>, bool) override {}
   void average_gradients() override {}
-  void apply_gradients(float, float) override {}
+  void apply_gradients(float, float) override {
+    if (++steps_ == 3 && lost_) throw Error("the fake GPU is lost");
+  }
   const StepReport& report() override { return report_; }
   bool diverged() override { return false; }
   void read_variables(std::span<float> out) override { copy(variables_, out); }
@@ -46,6 +55,8 @@ class FakeTowers final : public Towers {
   VariableLayout layout_;
   std::vector<float> variables_, averages_, activations_;
   StepReport report_;
+  int steps_ = 0;
+  bool lost_ = false;
 };
 
 class FakeBackend final : public Backend {
@@ -72,6 +83,11 @@ class FakeBackend final : public Backend {
     return {std::calloc(bytes, 1), std::free};
   }
   std::unique_ptr<Towers> compile(const Net& net, const CompileOptions& options) override {
+    if (options.ranks) {
+      std::string line = "fake: rank " + std::to_string(options.ranks->rank()) + " on GPUs";
+      for (const int device : options.device_of_tower) line += " " + std::to_string(device);
+      std::fputs((line + "\n").c_str(), stderr);
+    }
     return std::make_unique<FakeTowers>(net, options);
   }
   std::unique_ptr<Inference> compile_inference(const Net&, int, Precision, int) override {

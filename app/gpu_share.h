@@ -1,0 +1,24 @@
+#pragma once
+// How ranks on one machine share its GPUs.
+
+#include <string>
+#include <vector>
+
+namespace towers::app {
+
+// The part [begin, end) of `count` GPUs that rank `rank` takes, where seen[r] names those that rank
+// r sees: ranks that see the same share them out, in order, as evenly as may be.
+struct GpuShare {
+  int begin = 0, end = 0;
+};
+GpuShare gpu_share_of(const std::vector<std::string>& seen, int rank, int count);
+
+// GPUs that ranks train on: used[r] of rank r. Where two ranks have the same one, which NCCL
+// refuses, a line for the user that names both and the GPU; else empty.
+struct RankGpus {
+  std::string host;
+  std::vector<std::string> gpus;  // "GPU-..." (PCI bus id)
+};
+std::string gpu_used_twice(const std::vector<RankGpus>& used);
+
+}  // namespace towers::app
