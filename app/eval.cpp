@@ -38,6 +38,15 @@ Seen look_at(const std::filesystem::path& prefix) {
   return {prefix, std::filesystem::last_write_time(prefix.string() + ".index", ignored)};
 }
 
+// The folder's latest, or the checkpoint that is named itself.
+data::CheckpointState find(const std::filesystem::path& named) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(named, ignored) &&
+      std::filesystem::exists(named.string() + ".index", ignored))
+    return {.latest = named, .all = {named}, .warning = ""};
+  return data::read_checkpoint_state(named);
+}
+
 class Evaluator {
  public:
   explicit Evaluator(const cli::EvalOptions& options)
@@ -94,7 +103,7 @@ class Evaluator {
 
 int run_eval(const cli::EvalOptions& options) {
   const std::string none = "No checkpoint file found";
-  if (options.run_once && data::read_checkpoint_state(options.checkpoint_dir).latest.empty())
+  if (options.run_once && find(options.checkpoint_dir).latest.empty())
     throw Error(none + " in " + options.checkpoint_dir +
                 "; train first, or give the folder with --checkpoint_dir");
   data::require_writable_folder(options.eval_dir);
@@ -103,7 +112,7 @@ int run_eval(const cli::EvalOptions& options) {
   Seen last;
   std::string last_warning;
   while (SignalGuard::received() == 0) {
-    const data::CheckpointState state = data::read_checkpoint_state(options.checkpoint_dir);
+    const data::CheckpointState state = find(options.checkpoint_dir);
     if (!state.warning.empty() && state.warning != last_warning) cli::log_warning(state.warning);
     last_warning = state.warning;
     if (state.latest.empty()) {

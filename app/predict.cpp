@@ -227,6 +227,8 @@ int run_predict(const cli::PredictOptions& options) {
     throw UsageError("towers predict needs pictures, or --csv=FILE for a split of the data set");
   if (!options.csv.empty() && options.json)
     throw UsageError("--csv and --json contradict each other: give one of them");
+  if (options.logits && options.csv.empty())
+    throw UsageError("--logits are columns of a table: give --csv=FILE too");
   if (options.csv != "-") refuse_other_table(options.csv);
   Predictor predictor(options);
   return options.csv.empty() ? predictor.pictures() : predictor.split();

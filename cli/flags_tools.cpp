@@ -11,7 +11,7 @@ std::vector<Flag> evaluation_flags() {
   const auto group = Group::evaluation;
   return {
       only("checkpoint_dir", group, eval_bit | predict_bit, folder(&O::checkpoint_dir),
-           "the train_dir of the run"),
+           "the train_dir of the run, for its latest checkpoint, or the name of one"),
       only("eval_dir", group, eval_bit, folder(&O::eval_dir),
            "where the event file with the precision goes"),
       only("eval_data", group, eval_bit | predict_bit,

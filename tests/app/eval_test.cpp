@@ -36,6 +36,22 @@ std::vector<std::string> precisions_of(const std::string& out) {
 
 }  // namespace
 
+TEST_CASE("a checkpoint that is named is evaluated, not the folder's latest") {
+  TemporaryFolder folder;
+  REQUIRE(quick_run(folder.path() / "run", 3, {"--checkpoint_every=1"}).exit_code == 0);
+  const std::string named = (folder.path() / "run/model.ckpt-1").string();
+  const ProcessResult run =
+      run_towers(eval_args(folder.path(), {"--run_once", "--checkpoint_dir=" + named}));
+  INFO(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(contains(run.err, "evaluated " + named + " (global_step 2)"));
+  CHECK(precisions_of(run.out).size() == 1);
+  const ProcessResult none =
+      run_towers(eval_args(folder.path(), {"--run_once", "--checkpoint_dir=" + named + "9"}));
+  CHECK(none.exit_code == 1);
+  CHECK(contains(none.err, "No checkpoint file found in " + named + "9"));
+}
+
 TEST_CASE("run_once in each spelling evaluates once and ends") {
   TemporaryFolder folder;
   REQUIRE(quick_run(folder.path() / "run", 3).exit_code == 0);

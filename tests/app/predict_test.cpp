@@ -128,8 +128,8 @@ TEST_CASE("the classes' names are the data set's own where it has them") {
 
 TEST_CASE("predict asks for what it needs") {
   TemporaryFolder folder;
-  for (const std::vector<std::string>& args :
-       std::vector<std::vector<std::string>>{{}, {"a.png", "--csv=-"}, {"--csv=-", "--json"}}) {
+  for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
+           {}, {"a.png", "--csv=-"}, {"--csv=-", "--json"}, {"a.png", "--logits"}}) {
     const ProcessResult result = predict(folder.path(), args);
     CHECK(result.exit_code == 2);
     CHECK(lines_of(result.err).size() == 1);
