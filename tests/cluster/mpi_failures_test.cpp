@@ -84,6 +84,24 @@ TEST_CASE("flags that differ between ranks are named") {
   CHECK_FALSE(fs::exists(folder.path() / "run"));
 }
 
+TEST_CASE("vector targets that differ between ranks are named, however they were chosen") {
+  if (const std::string why = why_no_mpi(); !why.empty()) return skip(why);
+  const std::string version = run_towers({"--version"}).out;
+  std::smatch targets;
+  if (!std::regex_search(version, targets, std::regex("CPU: (\\w+), (\\w+)")))
+    return skip("this processor has one vector target alone");
+  const TemporaryFolder folder;
+  const std::string first = targets[1], second = targets[2];
+  const Args args = quick_args(folder.path() / "run", 4, kFew);
+  const ProcessResult failed = two_ranks(args, with(args, {"--simd=" + second}));
+  INFO(failed.err);
+  CHECK(failed.exit_code == 2);
+  REQUIRE(errors_of(failed).size() == 1);
+  CHECK(contains(errors_of(failed).front(),
+                 "--simd is " + second + " here and " + first + " on rank 0"));
+  CHECK(two_ranks(args, with(args, {"--simd=" + first})).exit_code == 0);
+}
+
 TEST_CASE("parameter servers and mpirun do not go together") {
   ProcessOptions options;
   options.environment = {"OMPI_COMM_WORLD_SIZE=2"};

@@ -129,6 +129,7 @@ TEST_CASE("workers with unequal flags: an error that names the flag") {
        {std::pair{"--batch_size=16", "--batch_size differs: '16' here, '8' at "},
         {"--num_gpus=2", "--num_gpus differs: '2' here, '1' at "},
         {"--learning_rate=0.2", "--learning_rate differs: '0.2' here, '0.1' at "},
+        {"--convolution=direct", "--convolution differs: 'direct' here, 'auto' at "},
         {"--ps_placement=bytes", "--ps_placement differs: 'bytes' here, 'round_robin' at "}}) {
     const ProcessResult refused = cluster.start("worker", 1, {flag})->wait();
     CHECK(refused.exit_code == 1);
