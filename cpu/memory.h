@@ -11,7 +11,8 @@ namespace towers::cpu {
 // Pages straight from the system. Those that nobody touches cost nothing.
 class Pages {
  public:
-  explicit Pages(std::size_t bytes);  // throws std::bad_alloc
+  // Throws std::bad_alloc, also where all Pages, once used, would be more than the system has.
+  explicit Pages(std::size_t bytes);
   Pages(Pages&& other) noexcept;
   Pages& operator=(Pages&&) = delete;
   ~Pages();
