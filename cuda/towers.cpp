@@ -21,6 +21,10 @@ CudaTowers<T>::CudaTowers(const Net& net, const CompileOptions& options, bool al
       spread_(spread_over_processes(options.device_of_tower, processes_.get())),
       in_order_(options.deterministic && spread_.gpus.size() > 1),
       cross_entropies_(static_cast<std::size_t>(spread_.towers)) {
+  if (spread_.towers > kMostTowers)
+    throw UsageError("GPUs take at most " + std::to_string(kMostTowers) +
+                     " towers in all, and --num_gpus makes " + std::to_string(spread_.towers) +
+                     " over all processes");
   cut_into_pieces();
   make_ranks(options, allow_tf32);
   if (spread_.gpus.size() > 1) join_ranks();

@@ -35,7 +35,8 @@ enum class Trouble : std::uint32_t {
 };
 
 // Keys order by step, then by cause, variable and tower: atomicMin keeps the first trouble.
-// step < 2^36, variable < 2^12, tower < 2^12.
+// step < 2^36, variable < 2^12, tower < kMostTowers.
+inline constexpr int kMostTowers = 1 << 12;
 inline constexpr std::uint64_t kNoTrouble = ~std::uint64_t{0};
 TOWERS_HD constexpr std::uint64_t trouble_key(std::int64_t step, Trouble trouble, int variable,
                                               int tower) {

@@ -167,6 +167,18 @@ TEST_CASE("what is not finite in a tower of one process is named on all") {
     }
 }
 
+TEST_CASE("more towers than reports can number are refused") {
+  cuda_host::start({});
+  {
+    const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+    CompileOptions options;
+    options.batch_size = 1;
+    options.device_of_tower.assign(4097, 0);
+    CHECK_THROWS_AS(backend->compile(net_of_two_buckets(), options), UsageError);
+  }
+  expect_no_faults();
+}
+
 // What app/ranks.h does where a rank fails between steps.
 [[noreturn]] void tell(const Thread& thread, const std::string& text) {
   const RankFailure failure{1, text, "rank " + std::to_string(thread->rank())};
