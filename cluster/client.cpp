@@ -18,7 +18,7 @@ namespace {
 using wire::Reply;
 using wire::Request;
 
-constexpr auto kGlance = std::chrono::milliseconds(50);
+constexpr auto kProbePause = std::chrono::milliseconds(50);
 constexpr double kGrace = 3;          // seconds
 constexpr double kNoticeSeconds = 2;  // that a server has to answer a sign of life
 constexpr auto kRetry = std::chrono::milliseconds(100);
@@ -326,7 +326,7 @@ class Client::Impl {
         for (Server& server : servers_) server.link->beat(presence_, each);
         next = now() + beat_seconds_ / 2;
       }
-      std::this_thread::sleep_for(kGlance);
+      std::this_thread::sleep_for(kProbePause);
     }
   }
 

@@ -15,7 +15,7 @@
 namespace towers::data {
 namespace {
 
-constexpr std::size_t kChunk = 65536;  // bytes read and converted at a time
+constexpr std::size_t kReadChunk = 65536;  // bytes read and converted at a time
 
 std::filesystem::path shard_path(std::filesystem::path prefix, int shard, int shards) {
   char suffix[32];
@@ -177,11 +177,11 @@ class CheckpointReader::Impl {
   void read_chunks(const CheckpointEntry& entry, const Use& use) const {
     const Shard& shard = shards_.at(entry.shard);
     std::vector<std::byte> buffer(
-        static_cast<std::size_t>(std::min<std::uint64_t>(entry.info.bytes, kChunk)));
+        static_cast<std::size_t>(std::min<std::uint64_t>(entry.info.bytes, kReadChunk)));
     std::uint32_t crc = 0;
     for (std::uint64_t done = 0; done < entry.info.bytes;) {
       const std::size_t n =
-          static_cast<std::size_t>(std::min<std::uint64_t>(entry.info.bytes - done, kChunk));
+          static_cast<std::size_t>(std::min<std::uint64_t>(entry.info.bytes - done, kReadChunk));
       const std::span<std::byte> chunk = std::span(buffer).first(n);
       read_at(shard.file, shard.path, entry.offset + done, chunk);
       crc = crc32c(chunk, crc);

@@ -9,7 +9,7 @@ namespace towers::data {
 namespace {
 
 // A block of 8 x 8 takes a bit or more.
-constexpr std::uint64_t kMostPixelsPerByte = 8 * 64;
+constexpr std::uint64_t kMostJpegPixelsPerByte = 8 * 64;
 
 struct Destroy {
   void operator()(void* decoder) const { tjDestroy(decoder); }
@@ -34,7 +34,7 @@ Picture decode_jpeg(const std::string& content) {
     throw Error("its colors are CMYK; save it as RGB");
   Picture picture =
       blank_picture(static_cast<std::uint64_t>(width), static_cast<std::uint64_t>(height),
-                    content.size(), kMostPixelsPerByte);
+                    content.size(), kMostJpegPixelsPerByte);
   // A file that is cut off is only worth a warning to the library, and gray where data lacks.
   if (tjDecompress2(decoder.get(), bytes, content.size(), picture.rgb.data(), width, 3 * width,
                     height, TJPF_RGB,

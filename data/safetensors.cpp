@@ -15,18 +15,18 @@
 namespace towers::data {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own limit
-constexpr const char* kMetadata = "__metadata__";
+constexpr const char* kMetadataKey = "__metadata__";
 
 struct TypeName {
   const char* name;
   DataType type;
   std::uint64_t size;
 };
-constexpr TypeName kTypes[] = {
+constexpr TypeName kTypeNames[] = {
     {"F32", DataType::float32, 4},   {"F64", DataType::float64, 8},
     {"F16", DataType::float16, 2},   {"BF16", DataType::bfloat16, 2},
     {"I32", DataType::int32, 4},     {"I64", DataType::int64, 8},
@@ -38,7 +38,7 @@ constexpr TypeName kTypes[] = {
 };
 
 std::string name_of(DataType type) {
-  for (const TypeName& known : kTypes)
+  for (const TypeName& known : kTypeNames)
     if (known.type == type && type != DataType::other) return known.name;
   throw std::invalid_argument("a tensor of a type that is not written");
 }
@@ -50,16 +50,16 @@ std::optional<std::uint64_t> product(const std::vector<std::int64_t>& shape, std
   return size;
 }
 
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string dump(const OrderedJson& json) {
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace
 
 void write_safetensors(const std::filesystem::path& path, const std::vector<Tensor>& tensors,
                        const Metadata& metadata) {
-  Json header = Json::object();
-  if (!metadata.empty()) header[kMetadata] = metadata;
+  OrderedJson header = OrderedJson::object();
+  if (!metadata.empty()) header[kMetadataKey] = metadata;
   std::uint64_t offset = 0;
   for (const Tensor& tensor : tensors) {
     const std::uint64_t end = offset + tensor.bytes.size();
@@ -143,7 +143,7 @@ class SafetensorsReader::Impl {
     entry.begin = from.begin;
     if (from.end < from.begin) fail("tensor " + name + " ends before it begins");
     entry.info.bytes = from.end - from.begin;
-    for (const TypeName& known : kTypes) {
+    for (const TypeName& known : kTypeNames) {
       if (entry.info.type_name != known.name) continue;
       entry.info.type = known.type;
       if (product(entry.info.shape, known.size) != entry.info.bytes)

@@ -10,7 +10,7 @@
 
 using namespace towers::test;
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
@@ -21,15 +21,15 @@ ProcessResult bench(const std::vector<std::string>& more) {
   return run_towers(args);
 }
 
-std::vector<Json> rows_of(const ProcessResult& run) {
+std::vector<OrderedJson> rows_of(const ProcessResult& run) {
   INFO(run.err);
   REQUIRE(run.exit_code == 0);
-  std::vector<Json> rows;
-  for (const std::string& line : lines_of(run.out)) rows.push_back(Json::parse(line));
+  std::vector<OrderedJson> rows;
+  for (const std::string& line : lines_of(run.out)) rows.push_back(OrderedJson::parse(line));
   return rows;
 }
 
-std::string names_of(const Json& row) {
+std::string names_of(const OrderedJson& row) {
   std::string names;
   for (const auto& [name, value] : row.items()) names += (names.empty() ? "" : ",") + name;
   return names;
@@ -45,12 +45,12 @@ const std::string kColumns =
 }  // namespace
 
 TEST_CASE("bench prints a row of JSON for each combination, in order") {
-  const std::vector<Json> rows =
+  const std::vector<OrderedJson> rows =
       rows_of(bench({"--json", "--batch_size=4,8", "--num_gpus=1,2", "--compute_threads=1"}));
   REQUIRE(rows.size() == 4);
   const int expected[][2] = {{4, 1}, {4, 2}, {8, 1}, {8, 2}};
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Json& row = rows[i];
+    const OrderedJson& row = rows[i];
     INFO(row.dump());
     CHECK(names_of(row) == kColumns);
     CHECK(row["what"] == "step");
@@ -86,7 +86,7 @@ TEST_CASE("bench prints a row of JSON for each combination, in order") {
 }
 
 TEST_CASE("bench measures the input, alone and with steps") {
-  const std::vector<Json> input =
+  const std::vector<OrderedJson> input =
       rows_of(bench({"--what=input", "--json", "--batch_size=8", "--input_threads=0,1"}));
   REQUIRE(input.size() == 2);
   CHECK(input[0]["threads"] == 0);
@@ -94,7 +94,7 @@ TEST_CASE("bench measures the input, alone and with steps") {
   CHECK(input[1]["examples_per_sec"] > 0);
   CHECK(input[1]["gflops"].is_null());
   CHECK(input[1]["precision"].is_null());
-  const std::vector<Json> train = rows_of(bench({"--what=train", "--json", "--batch_size=8"}));
+  const std::vector<OrderedJson> train = rows_of(bench({"--what=train", "--json", "--batch_size=8"}));
   REQUIRE(train.size() == 1);
   CHECK(train[0]["examples_per_sec"] > 0);
   CHECK(train[0]["input_share"] >= 0);
@@ -102,7 +102,7 @@ TEST_CASE("bench measures the input, alone and with steps") {
 }
 
 TEST_CASE("bench measures the layers of a step, then the rest and all of it") {
-  const std::vector<Json> rows =
+  const std::vector<OrderedJson> rows =
       rows_of(bench({"--what=layers", "--json", "--batch_size=8", "--compute_threads=2"}));
   const char* expected[] = {"conv1",  "pool1",  "norm1",          "conv2", "norm2", "pool2",
                             "local3", "local4", "softmax_linear", "rest",  "all"};
@@ -153,7 +153,7 @@ TEST_CASE("bench leaves out what its file holds already, and adds the rest") {
   CHECK(lines_of(before).front() == kColumns);
 
   const ProcessResult more = bench({"--json", csv, "--batch_size=4,8", "--compute_threads=1"});
-  const std::vector<Json> rows = rows_of(more);
+  const std::vector<OrderedJson> rows = rows_of(more);
   REQUIRE(rows.size() == 1);
   CHECK(rows[0]["batch_size"] == 8);
   CHECK(contains(more.err, "1 of 2 combinations are in " + path.string() + " already"));
@@ -204,7 +204,7 @@ TEST_CASE("bench goes on after a combination that cannot be measured, and says s
   CHECK(run.exit_code == 1);
   CHECK(contains(run.err, "--precision=fp16"));
   REQUIRE(lines_of(run.out).size() == 1);
-  CHECK(Json::parse(run.out)["precision"] == "fp32");
+  CHECK(OrderedJson::parse(run.out)["precision"] == "fp32");
 }
 
 TEST_CASE("bench does not take a machine whose limits could not be measured for one without") {

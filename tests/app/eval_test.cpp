@@ -25,7 +25,7 @@ std::vector<std::string> eval_args(const fs::path& folder, const std::vector<std
   return args;
 }
 
-std::vector<std::string> precisions_of(const std::string& out) {
+std::vector<std::string> precision_lines(const std::string& out) {
   static const std::regex kLine(
       R"(^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}: precision @ 1 = (\d\.\d{3})$)");
   std::vector<std::string> found;
@@ -60,7 +60,7 @@ TEST_CASE("run_once in each spelling evaluates once and ends") {
     INFO(spelling);
     const ProcessResult run = run_towers(eval_args(folder.path(), {spelling}));
     CHECK(run.exit_code == 0);
-    CHECK(precisions_of(run.out).size() == 1);
+    CHECK(precision_lines(run.out).size() == 1);
   }
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("the synthetic set is learned, and averages and raw weights differ") {
   REQUIRE(quick_run(folder.path() / "run", 250, {"--batch_size=64"}).exit_code == 0);
   const auto precision = [&](const std::string& flag) {
     const ProcessResult run = run_towers(eval_args(folder.path(), {"--run_once", flag}));
-    const std::vector<std::string> found = precisions_of(run.out);
+    const std::vector<std::string> found = precision_lines(run.out);
     REQUIRE(found.size() == 1);
     return std::stod(found.front());
   };

@@ -10,14 +10,14 @@
 
 using namespace towers::app;
 using namespace towers::test;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using Cells = std::vector<std::string>;
 
 namespace {
 
 const Cells kColumns{"what", "device", "threads", "rate"};
 
-Json row(int threads) {
+OrderedJson row(int threads) {
   return {{"what", "step"}, {"device", "A, \"B\""}, {"threads", threads}, {"rate", 1.5}};
 }
 

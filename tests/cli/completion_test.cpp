@@ -16,7 +16,7 @@
 
 using namespace towers::cli;
 using namespace towers::test;
-using Words = std::set<std::string>;
+using WordSet = std::set<std::string>;
 
 namespace {
 
@@ -31,7 +31,7 @@ std::string output_of(const std::string& command) {
 
 // What bash offers for the last of these words (bash's own words: "--flag=x" are three), blanks at
 // the ends taken off.
-Words offered(const std::vector<std::string>& words) {
+WordSet offered(const std::vector<std::string>& words) {
   TemporaryFolder folder;
   write_file(folder.path() / "script", completion_script("bash"));
   std::string line = "cd " + folder.path().string() + " && mkdir runs && . ./script\nCOMP_WORDS=(";
@@ -40,7 +40,7 @@ Words offered(const std::vector<std::string>& words) {
           "\n_towers 2>/dev/null\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
   write_file(folder.path() / "main", line);
   std::istringstream lines(output_of("bash " + (folder.path() / "main").string()));
-  Words found;
+  WordSet found;
   for (std::string word; std::getline(lines, word);) {
     while (word.ends_with(' ')) word.pop_back();
     if (!word.empty()) found.insert(word);
@@ -64,22 +64,22 @@ void check_syntax(const std::string& shell) {
 }  // namespace
 
 TEST_CASE("bash offers commands, flags of the command, and their values") {
-  CHECK(offered({"towers", "dev"}) == Words{"devices"});
-  CHECK(offered({"towers", "eval", "--run_o"}) == Words{"--run_once"});
-  CHECK(offered({"towers", "--max_st"}) == Words{"--max_steps="});
-  CHECK(offered({"towers", "--nodown"}) == Words{"--nodownload"});
+  CHECK(offered({"towers", "dev"}) == WordSet{"devices"});
+  CHECK(offered({"towers", "eval", "--run_o"}) == WordSet{"--run_once"});
+  CHECK(offered({"towers", "--max_st"}) == WordSet{"--max_steps="});
+  CHECK(offered({"towers", "--nodown"}) == WordSet{"--nodownload"});
   CHECK(offered({"towers", "eval", "--max_st"}).empty());
-  CHECK(offered({"towers", "--decay_by", "="}) == Words{"steps", "examples"});
-  CHECK(offered({"towers", "--decay_by", "=", "ex"}) == Words{"examples"});
-  CHECK(offered({"towers", "--decay_by", "ex"}) == Words{"examples"});
-  CHECK(offered({"towers", "--train_dir", "=", ""}) == Words{"runs"});
-  CHECK(offered({"towers", "import", "scr"}) == Words{"script"});
-  CHECK(offered({"towers", "completion", ""}) == Words{"bash", "zsh", "fish"});
-  CHECK(offered({"towers", "help", "ma"}) == Words{"man"});
-  CHECK(offered({"towers", "help", "exp"}) == Words{"export"});
-  CHECK(offered({"towers", "he"}) == Words{"help"});
+  CHECK(offered({"towers", "--decay_by", "="}) == WordSet{"steps", "examples"});
+  CHECK(offered({"towers", "--decay_by", "=", "ex"}) == WordSet{"examples"});
+  CHECK(offered({"towers", "--decay_by", "ex"}) == WordSet{"examples"});
+  CHECK(offered({"towers", "--train_dir", "=", ""}) == WordSet{"runs"});
+  CHECK(offered({"towers", "import", "scr"}) == WordSet{"script"});
+  CHECK(offered({"towers", "completion", ""}) == WordSet{"bash", "zsh", "fish"});
+  CHECK(offered({"towers", "help", "ma"}) == WordSet{"man"});
+  CHECK(offered({"towers", "help", "exp"}) == WordSet{"export"});
+  CHECK(offered({"towers", "he"}) == WordSet{"help"});
   CHECK(offered({"towers", "eval", "dev"}).empty());  // one command is enough
-  const Words train = offered({"towers", "--"});
+  const WordSet train = offered({"towers", "--"});
   for (const Flag& flag : flags()) {
     const bool mine = std::any_of(flags().begin(), flags().end(), [&](const Flag& row) {
       return row.name == flag.name && (row.used & train_bit) != 0;
@@ -118,7 +118,7 @@ TEST_CASE("the manual page has every command and flag, and only macros that man 
     INFO(line);
     CHECK_FALSE(line.empty());
     if (line.starts_with('.'))
-      CHECK(Words{".TH", ".SH", ".SS", ".TP", ".B", ".RS", ".RE", ".nf", ".fi"}.count(
+      CHECK(WordSet{".TH", ".SH", ".SS", ".TP", ".B", ".RS", ".RE", ".nf", ".fi"}.count(
                 line.substr(0, line.find(' '))) == 1);
     CHECK_FALSE(line.starts_with('\''));
   }

@@ -11,7 +11,7 @@ using Catch::Contains;
 
 namespace {
 
-const LinearCluster::Args quick{"--max_steps=100", "--cluster_timeout=2"};
+const LinearCluster::Args few_steps{"--max_steps=100", "--cluster_timeout=2"};
 
 struct Stranger {
   LinearCluster::Args flags;
@@ -22,7 +22,7 @@ struct Stranger {
 void check_strangers(const LinearCluster::Args& own, const std::vector<Stranger>& strangers,
                      const std::string& logged) {
   const TemporaryFolder folder;
-  const LinearCluster cluster(1, 1, folder.path(), quick);
+  const LinearCluster cluster(1, 1, folder.path(), few_steps);
   LinearCluster::Args keep = own;
   keep.push_back("--cluster_timeout=60");
   auto ps = cluster.start("ps", 0, keep);

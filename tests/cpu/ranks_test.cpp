@@ -1,7 +1,6 @@
 // Towers of several ranks, which here are threads: the same bytes as in one process.
 
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -61,10 +60,6 @@ std::vector<Outcome> outcomes(const Net& net, const Batches& batches, int ranks,
         outcome(net, batches, rank * static_cast<std::size_t>(towers), towers, devices, thread);
   });
   return all;
-}
-
-bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 TEST_CASE("the same bytes for any number of ranks") {

@@ -1,7 +1,6 @@
 // The same bytes on one vector target for any number of threads and devices.
 
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,10 +37,6 @@ std::vector<float> outcome(const Options& options, const Net& net, int towers, i
   compiled->read_moving_averages(flat);
   all.insert(all.end(), flat.begin(), flat.end());
   return all;
-}
-
-bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 TEST_CASE("the same bytes for any number of threads and devices") {

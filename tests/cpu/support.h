@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -33,6 +34,10 @@ inline Net small_cifar10_net() {
       dense->outputs = layer.name == "softmax_linear" ? 10 : 37;
   }
   return net;
+}
+
+inline bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 inline const std::vector<std::string> kConvolutions{"direct", "winograd4", "winograd2"};

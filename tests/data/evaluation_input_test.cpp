@@ -11,7 +11,7 @@
 namespace towers::data {
 namespace {
 
-constexpr std::size_t kValues = std::size_t{3} * kCropPixels;
+constexpr std::size_t kImageValues = std::size_t{3} * kCropPixels;
 
 Dataset counting_dataset(std::size_t size) {
   Dataset dataset;
@@ -28,23 +28,23 @@ Dataset counting_dataset(std::size_t size) {
 
 TEST_CASE("Evaluation batches hold the central crops, standardized, in file order") {
   const Dataset dataset = counting_dataset(10);
-  std::vector<float> images(4 * kValues, -99.0f);
+  std::vector<float> images(4 * kImageValues, -99.0f);
   std::vector<std::int32_t> labels(4, -1);
   fill_evaluation_batch(dataset, 6, 3, images.data(), labels.data());
   CHECK(labels == std::vector<std::int32_t>{2, 9, 6, -1});
   for (std::size_t i = 0; i < 3; ++i) {
     const test::Image want =
         test::per_image_standardization(test::crop(dataset.image(6 + i), 4, 4));
-    for (std::size_t j = 0; j < kValues; ++j)
-      REQUIRE(double{images[i * kValues + j]} == Approx(want[j]).margin(1e-6));
+    for (std::size_t j = 0; j < kImageValues; ++j)
+      REQUIRE(double{images[i * kImageValues + j]} == Approx(want[j]).margin(1e-6));
   }
-  CHECK(std::vector<float>(images.begin() + 3 * kValues, images.end()) ==
-        std::vector<float>(kValues, -99.0f));
+  CHECK(std::vector<float>(images.begin() + 3 * kImageValues, images.end()) ==
+        std::vector<float>(kImageValues, -99.0f));
 }
 
 TEST_CASE("Evaluation batches end with the data set") {
   const Dataset dataset = counting_dataset(10);
-  std::vector<float> images(11 * kValues);
+  std::vector<float> images(11 * kImageValues);
   std::vector<std::int32_t> labels(11);
   const auto fill = [&](std::size_t begin, int count) {
     fill_evaluation_batch(dataset, begin, count, images.data(), labels.data());

@@ -26,7 +26,7 @@ Net small_net() {
                         {"loss", SoftmaxLoss{}}}};
 }
 
-Batch make_batch(const Net& net, int size) {
+Batch batch_for(const Net& net, int size) {
   Batch batch;
   batch.images = random_values(static_cast<std::size_t>(size) * net.input.size(), 21);
   for (int i = 0; i < size; ++i) batch.labels.push_back(i % net.classes);
@@ -42,7 +42,7 @@ std::vector<double> make_variables(const Net& net) {
 
 TEST_CASE("a net's gradients are those of its loss under the same decisions") {
   const Net net = small_net();
-  const Batch batch = make_batch(net, 11);
+  const Batch batch = batch_for(net, 11);
   std::vector<double> variables = make_variables(net);
   const Pass pass = forward_backward(net, variables, batch);
   check_gradient(
@@ -52,7 +52,7 @@ TEST_CASE("a net's gradients are those of its loss under the same decisions") {
 
 TEST_CASE("a net's gradients are those of its loss away from kinks") {
   const Net net = small_net();
-  const Batch batch = make_batch(net, 2);
+  const Batch batch = batch_for(net, 2);
   std::vector<double> variables = make_variables(net);
   const Pass pass = forward_backward(net, variables, batch);
   int checked = 0, kinks = 0;
@@ -78,7 +78,7 @@ TEST_CASE("a net's gradients are those of its loss away from kinks") {
 
 TEST_CASE("decisions follow from the outputs of the convolution and dense layers") {
   const Net net = small_net();
-  const Batch batch = make_batch(net, 3);
+  const Batch batch = batch_for(net, 3);
   const Pass pass = forward_backward(net, make_variables(net), batch);
   std::vector<std::vector<float>> outputs;
   for (const std::vector<double>& o : pass.outputs) outputs.emplace_back(o.begin(), o.end());
@@ -93,7 +93,7 @@ TEST_CASE("decisions follow from the outputs of the convolution and dense layers
 
 TEST_CASE("forced decisions decide, and what they contradict is told") {
   const Net net = small_net();
-  const Batch batch = make_batch(net, 1);
+  const Batch batch = batch_for(net, 1);
   const std::vector<double> variables = make_variables(net);
   Decisions decisions = forward_backward(net, variables, batch).decisions;
   CHECK(forward_backward(net, variables, batch, &decisions).contradiction == 0);
@@ -119,7 +119,7 @@ TEST_CASE("a pool's winner that is not the largest is told") {
 TEST_CASE("the weight losses are the decay times half the squares, in the layout's order") {
   const Net net = small_net();
   const std::vector<double> variables = make_variables(net);
-  const Pass pass = forward_backward(net, variables, make_batch(net, 1));
+  const Pass pass = forward_backward(net, variables, batch_for(net, 1));
   std::vector<double> expected;
   const VariableLayout layout(net);
   for (const char* name : {"conv1/weights", "local3/weights"}) {
