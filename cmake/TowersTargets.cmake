@@ -10,6 +10,11 @@ function(towers_settings target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(${target} PRIVATE -Wno-restrict)
   endif()
+  # GCC warns of classes with members of types in unnamed namespaces, but not in the file it was given, which in
+  # a unity build is another than theirs.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_UNITY_BUILD)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
   if(TOWERS_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

@@ -12,8 +12,9 @@
 namespace towers::data {
 namespace {
 
-constexpr int kProducer = 1;           // version of the format, as TensorFlow's bundle writer says
-constexpr std::size_t kWriteChunk = 65536;  // bytes that stay in the cache between test and checksum
+constexpr int kProducer = 1;  // version of the format, as TensorFlow's bundle writer says
+constexpr std::size_t kWriteChunk =
+    65536;  // bytes that stay in the cache between test and checksum
 
 std::filesystem::path with_suffix(std::filesystem::path prefix, const char* suffix) {
   prefix += suffix;
@@ -39,7 +40,8 @@ bool all_finite(std::span<const std::byte> floats) {
 std::uint32_t checked_crc(const Tensor& tensor, const std::filesystem::path& path) {
   std::uint32_t crc = 0;
   for (std::size_t done = 0; done < tensor.bytes.size(); done += kWriteChunk) {
-    const auto chunk = tensor.bytes.subspan(done, std::min(kWriteChunk, tensor.bytes.size() - done));
+    const auto chunk =
+        tensor.bytes.subspan(done, std::min(kWriteChunk, tensor.bytes.size() - done));
     if (tensor.type == DataType::float32 && !all_finite(chunk)) {
       std::size_t i = 0;
       while (float_bits(chunk.data() + i) < kInfinity) i += 4;

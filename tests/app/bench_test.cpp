@@ -94,7 +94,8 @@ TEST_CASE("bench measures the input, alone and with steps") {
   CHECK(input[1]["examples_per_sec"] > 0);
   CHECK(input[1]["gflops"].is_null());
   CHECK(input[1]["precision"].is_null());
-  const std::vector<OrderedJson> train = rows_of(bench({"--what=train", "--json", "--batch_size=8"}));
+  const std::vector<OrderedJson> train =
+      rows_of(bench({"--what=train", "--json", "--batch_size=8"}));
   REQUIRE(train.size() == 1);
   CHECK(train[0]["examples_per_sec"] > 0);
   CHECK(train[0]["input_share"] >= 0);
