@@ -109,7 +109,10 @@ class StandInAllReduce final : public AllReduce<W> {
   void check() override {
     if (abandoned_) throw Error("all-reduce (stand-in): abandoned");
     const Locked world;
-    if (!world->settings.threads && !world->can_go_on())
+    const auto now = std::chrono::steady_clock::now();
+    if (world->can_go_on()) stuck_since_ = now;
+    // Another thread may still enqueue what is missing.
+    if (now - stuck_since_ > std::chrono::seconds(world->settings.threads ? 30 : 0))
       world->fault(cudaErrorLaunchTimeout, "streams wait for each other, or for what is missing");
   }
   void abandon() override {
@@ -204,6 +207,7 @@ class StandInAllReduce final : public AllReduce<W> {
   std::shared_ptr<Group<W>> group_;
   std::uint64_t calls_ = 0;
   bool abandoned_ = false;
+  std::chrono::steady_clock::time_point stuck_since_ = std::chrono::steady_clock::now();
   std::vector<Wait> waits_;
   std::shared_ptr<int> under_way_ = std::make_shared<int>(0);  // GPUs that have not received yet
 };
