@@ -18,6 +18,7 @@ cuda::Loaded load_gpu_backend(const cli::CommonOptions& options,
                               const cuda::Surroundings& surroundings) {
   cuda::BackendOptions gpu;
   gpu.allow_tf32 = options.allow_tf32;
+  gpu.debug = &cli::log_debug;
   return cuda::load_backend(gpu, surroundings);
 }
 

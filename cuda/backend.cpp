@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "cuda/devices.h"
+#include "cuda/engine_cache.h"
 #include "cuda/inference.h"
 #include "cuda/precision.h"
 #include "cuda/runtime.h"
@@ -32,7 +33,9 @@ void check_batch_size(int batch_size) {
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(const BackendOptions& options)
-      : allow_tf32_(options.allow_tf32), devices_(list_devices()) {
+      : allow_tf32_(options.allow_tf32),
+        engines_(engine_cache_file(), options.debug),
+        devices_(list_devices()) {
     if (devices_.empty()) throw Error("no CUDA device is visible");
     description_ = std::to_string(devices_.size()) + (devices_.size() == 1 ? " GPU, " : " GPUs, ") +
                    devices_.front().description;
@@ -51,7 +54,7 @@ class CudaBackend final : public Backend {
     for (const int device : options.device_of_tower) check_device(device, options.precision);
     return with_storage(options.precision, [&](auto storage) -> std::unique_ptr<Towers> {
       return std::make_unique<CudaTowers<typename decltype(storage)::type>>(net, options,
-                                                                            allow_tf32_);
+                                                                            allow_tf32_, &engines_);
     });
   }
 
@@ -75,6 +78,7 @@ class CudaBackend final : public Backend {
   }
 
   bool allow_tf32_;
+  EngineCache engines_;
   std::vector<Device> devices_;  // index: CUDA ordinal
   std::string description_;
 };

@@ -12,6 +12,8 @@
 
 namespace towers::cuda {
 
+class EngineCache;
+
 struct Conv2dSetting {
   WindowShape shape;
   bool relu = true;
@@ -19,7 +21,8 @@ struct Conv2dSetting {
   bool wants_input_gradient = false;
   bool allow_tf32 = false;
   bool deterministic = false;
-  bool direct = false;  // --convolution=direct
+  bool direct = false;             // --convolution=direct
+  EngineCache* engines = nullptr;  // where fastest engines are kept; null: they are not
 };
 
 // Tensors and weights are stored as T, gradients of weights as its wide type.

@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "core/error.h"
+#include "cuda/engine_cache.h"
 
 namespace towers::cuda {
 namespace {
@@ -118,10 +121,32 @@ std::int64_t id_of(ConvolutionTensor tensor) {
   return 1 + static_cast<std::int64_t>(tensor);
 }
 
+const char* name_of(ConvolutionPass pass) {
+  switch (pass) {
+    case ConvolutionPass::forward_fused:
+      return "forward with biases";
+    case ConvolutionPass::forward:
+      return "forward";
+    case ConvolutionPass::input_gradient:
+      return "input gradient";
+    case ConvolutionPass::weight_gradient:
+      break;
+  }
+  return "weight gradient";
+}
+
+// The GPU and the library, as far as they decide what is fast.
+std::string gpu_of(const Stream& stream) {
+  cudaDeviceProp properties;
+  TOWERS_CUDA(cudaGetDeviceProperties(&properties, stream.device()));
+  return std::string(properties.name) + " " + std::to_string(properties.major) + "." +
+         std::to_string(properties.minor) + ", cuDNN " + std::to_string(cudnnGetVersion());
+}
+
 class TimedGraph final : public CudnnGraph {
  public:
   TimedGraph(const Conv2dSetting& setting, Precision precision, ConvolutionPass pass)
-      : setting_(setting), precision_(precision), shapes_(setting.shape) {
+      : setting_(setting), precision_(precision), pass_(pass), shapes_(setting.shape) {
     graph_.set_io_data_type(data_type(precision))
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT);
@@ -143,25 +168,39 @@ class TimedGraph final : public CudnnGraph {
   bool choose_engine(Stream& stream) {
     // Deterministic: the first in the heuristics' order, whatever the clocks say today.
     const bool measure = !setting_.deterministic && shapes_.flop() >= kMeasuredFlop;
-    const std::vector<std::int64_t> candidates = find_engines(handle_of(stream), !measure);
-    if (candidates.empty()) return false;
-    engine_ = candidates.size() == 1 ? candidates[0] : fastest(candidates, stream);
+    if (!describe_engines(handle_of(stream))) return false;
+    if (!measure) {
+      const std::vector<std::int64_t> candidates = build_engines(true);
+      engine_ = candidates.empty() ? -1 : candidates[0];
+      return engine_ >= 0;
+    }
+    const std::string key = engine_key(gpu_of(stream), setting_, precision_, pass_);
+    if (setting_.engines != nullptr)
+      if (const std::optional<std::string> known = setting_.engines->find(key)) {
+        engine_ = build_engine(*known);
+        if (engine_ >= 0) return true;
+      }
+    engine_ = fastest(build_engines(false), stream);
+    std::string name;
+    if (engine_ >= 0 && setting_.engines != nullptr &&
+        graph_.get_plan_name_at_index(engine_, name).is_good())
+      setting_.engines->keep(key, name);
     return engine_ >= 0;
   }
 
   // Names of the engines for the GPU described.
   std::vector<std::string> engines_for(const std::string& device_properties) {
-    auto properties = std::make_shared<fe::DeviceProperties>();
-    fe::error_t status =
-        properties->deserialize({device_properties.begin(), device_properties.end()});
-    if (status.is_bad()) throw Error("cuDNN: a GPU's description: " + status.get_message());
-    graph_.set_device_properties(properties);
     std::vector<std::string> names;
-    for (const std::int64_t e : find_engines(nullptr, false)) {
+    if (!describe_engines_for(device_properties)) return names;
+    for (const std::int64_t e : build_engines(false)) {
       std::string name;
       if (graph_.get_plan_name_at_index(e, name).is_good()) names.push_back(name);
     }
     return names;
+  }
+
+  bool has_engine(const std::string& device_properties, const std::string& name) {
+    return describe_engines_for(device_properties) && build_engine(name) >= 0;
   }
 
   std::size_t workspace() const override {
@@ -199,12 +238,21 @@ class TimedGraph final : public CudnnGraph {
         .set_stride(shape.strides());
   }
 
-  // Built engines in the heuristics' order, the first alone or all of them. handle: null where the
-  // graph has a device's properties instead.
-  std::vector<std::int64_t> find_engines(cudnnHandle_t handle, bool first_alone) {
+  bool describe_engines_for(const std::string& device_properties) {
+    auto properties = std::make_shared<fe::DeviceProperties>();
+    fe::error_t status =
+        properties->deserialize({device_properties.begin(), device_properties.end()});
+    if (status.is_bad()) throw Error("cuDNN: a GPU's description: " + status.get_message());
+    graph_.set_device_properties(properties);
+    return describe_engines(nullptr);
+  }
+
+  // Lists the engines that may be used in the heuristics' order, without building them; false where
+  // cuDNN has none. handle: null where the graph has a device's properties instead.
+  bool describe_engines(cudnnHandle_t handle) {
     if (graph_.validate().is_bad() || graph_.build_operation_graph(handle).is_bad() ||
         graph_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}).is_bad())
-      return {};
+      return false;
     std::vector<fe::NumericalNote_t> unwanted;
     const bool exact = precision_ == Precision::fp32 && !setting_.allow_tf32;
     if (exact) unwanted.push_back(fe::NumericalNote_t::TENSOR_CORE);
@@ -215,14 +263,31 @@ class TimedGraph final : public CudnnGraph {
     if (setting_.deterministic) unwanted.push_back(fe::NumericalNote_t::NONDETERMINISTIC);
     if (!unwanted.empty()) graph_.deselect_numeric_notes(unwanted);
     graph_.deselect_workspace_greater_than(kLargestWorkspace);
+    return true;
+  }
 
+  // Those that build, the first alone or all of them. cuDNN names some twice.
+  std::vector<std::int64_t> build_engines(bool first_alone) {
     std::vector<std::int64_t> engines;
+    std::set<std::string> seen;
+    std::string name;
     for (std::int64_t e = 0; e < graph_.get_execution_plan_count(); ++e) {
+      if (graph_.get_plan_name_at_index(e, name).is_good() && seen.count(name) > 0) continue;
       if (graph_.build_plan_at_index(e).is_bad()) continue;
+      seen.insert(name);
       engines.push_back(e);
       if (first_alone) break;
     }
     return engines;
+  }
+
+  // The engine of that name; -1 where it is not there or does not build.
+  std::int64_t build_engine(const std::string& wanted) {
+    std::string name;
+    for (std::int64_t e = 0; e < graph_.get_execution_plan_count(); ++e)
+      if (graph_.get_plan_name_at_index(e, name).is_good() && name == wanted)
+        return graph_.build_plan_at_index(e).is_good() ? e : -1;
+    return -1;
   }
 
   template <class Attributes>
@@ -267,8 +332,9 @@ class TimedGraph final : public CudnnGraph {
         ConvolutionTensor::filter);
   }
 
-  // Times every candidate on zeros; -1 where none runs.
+  // Times every candidate on zeros; -1 where there is none, or none runs.
   std::int64_t fastest(const std::vector<std::int64_t>& candidates, Stream& stream) {
+    if (candidates.size() <= 1) return candidates.empty() ? -1 : candidates[0];
     DeviceMemory memory(stream.device());
     Tensors tensors;
     for (const ConvolutionTensor t : used_)
@@ -303,6 +369,7 @@ class TimedGraph final : public CudnnGraph {
 
   Conv2dSetting setting_;
   Precision precision_;
+  ConvolutionPass pass_;
   Shapes shapes_;
   fe::graph::Graph graph_;
   std::vector<ConvolutionTensor> used_;
@@ -314,6 +381,28 @@ class TimedGraph final : public CudnnGraph {
 std::vector<std::string> engines_for(const Conv2dSetting& setting, Precision precision,
                                      ConvolutionPass pass, const std::string& device_properties) {
   return TimedGraph(setting, precision, pass).engines_for(device_properties);
+}
+
+bool has_engine(const Conv2dSetting& setting, Precision precision, ConvolutionPass pass,
+                const std::string& device_properties, const std::string& name) {
+  return TimedGraph(setting, precision, pass).has_engine(device_properties, name);
+}
+
+std::string engine_key(const std::string& gpu, const Conv2dSetting& setting, Precision precision,
+                       ConvolutionPass pass) {
+  const WindowShape& s = setting.shape;
+  const auto extent = [](const Extent& e) {
+    return std::to_string(e.height) + "x" + std::to_string(e.width) + "x" +
+           std::to_string(e.channels);
+  };
+  std::string key = gpu + ", " + name_of(pass);
+  if (pass == ConvolutionPass::forward_fused && setting.relu) key += " with relu";
+  key += ", " + to_string(precision);
+  if (precision == Precision::fp32 && setting.allow_tf32) key += " as tf32";
+  return key + ", " + std::to_string(s.batch) + " x " + extent(s.input) + " to " +
+         extent(s.output) + ", window " + std::to_string(s.size) + " by " +
+         std::to_string(s.stride) + " from " + std::to_string(-s.pad_top) + " " +
+         std::to_string(-s.pad_left);
 }
 
 std::unique_ptr<CudnnGraph> CudnnGraph::compile(const Conv2dSetting& setting, Precision precision,

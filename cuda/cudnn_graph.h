@@ -1,6 +1,6 @@
 #pragma once
 // One pass of a convolution as an operation graph of cuDNN 9, compiled for one device: all engines
-// that compute it are timed and the fastest one is kept.
+// that compute it are timed and the fastest one is kept, in the setting's EngineCache too.
 
 #include <cstddef>
 #include <initializer_list>
@@ -40,9 +40,16 @@ class CudnnGraph {
                    void* workspace) = 0;
 };
 
+// All that decides which engine is the fastest, on a GPU described by `gpu`, in a line.
+std::string engine_key(const std::string& gpu, const Conv2dSetting& setting, Precision precision,
+                       ConvolutionPass pass);
+
 // Names of the engines that cuDNN offers on a GPU that need not be there. device_properties: what
 // cuDNN 9.8 and later writes of a device, as JSON (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
 std::vector<std::string> engines_for(const Conv2dSetting& setting, Precision precision,
                                      ConvolutionPass pass, const std::string& device_properties);
+// Whether the engine of that name is found among them and builds.
+bool has_engine(const Conv2dSetting& setting, Precision precision, ConvolutionPass pass,
+                const std::string& device_properties, const std::string& name);
 
 }  // namespace towers::cuda

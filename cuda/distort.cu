@@ -2,13 +2,15 @@
 #include "cuda/kernels.h"
 #include "cuda/lanes.h"
 #include "cuda/launch.h"
+#include "cuda/storage.h"
 
 namespace towers::cuda {
 namespace {
 
 // A block's part: the image and label of one record.
-__device__ void write_example(const std::uint8_t* record, const Distortion& distortion,
-                              float* image, std::int32_t* label) {
+template <class T>
+__device__ void write_example(const std::uint8_t* record, const Distortion& distortion, T* image,
+                              std::int32_t* label) {
   __shared__ std::uint64_t sums[kDistortThreads];
   __shared__ Affine affine;
   const int thread = static_cast<int>(threadIdx.x);
@@ -32,15 +34,18 @@ __device__ void write_example(const std::uint8_t* record, const Distortion& dist
   __syncthreads();
   TOWERS_UNROLL
   for (int turn = 0; turn < kDistortTurns; ++turn)
-    image[turn * kDistortThreads + thread] = distorted(bytes[turn], affine, thread % 3);
+    image[turn * kDistortThreads + thread] =
+        narrow<T>(Wide<T>{distorted(bytes[turn], affine, thread % 3)});
 }
 
-__device__ float* image_of_block(float* images) {
+template <class T>
+__device__ T* image_of_block(T* images) {
   return images + std::size_t{blockIdx.x} * (3 * kCropPixels);
 }
 
+template <class T>
 __global__ void __launch_bounds__(kDistortThreads)
-    training_batch_kernel(TrainingSet set, std::uint64_t first_position, float* images,
+    training_batch_kernel(TrainingSet set, std::uint64_t first_position, T* images,
                           std::int32_t* labels) {
   write_example(record_at(set.records, example_at(set, first_position, blockIdx.x)),
                 draw_distortion(set.seed, first_position + blockIdx.x), image_of_block(images),
@@ -56,10 +61,11 @@ __global__ void __launch_bounds__(kDistortThreads)
 
 }  // namespace
 
+template <class T>
 void training_batch(Stream& stream, const TrainingSet& set, std::uint64_t first_position, int batch,
-                    float* images, std::int32_t* labels) {
-  launch(training_batch_kernel, dim3(static_cast<unsigned>(batch)), dim3(kDistortThreads), stream,
-         set, first_position, images, labels);
+                    T* images, std::int32_t* labels) {
+  launch(training_batch_kernel<T>, dim3(static_cast<unsigned>(batch)), dim3(kDistortThreads),
+         stream, set, first_position, images, labels);
 }
 
 void evaluation_batch(Stream& stream, const std::uint8_t* records, std::uint64_t first, int batch,
@@ -67,5 +73,10 @@ void evaluation_batch(Stream& stream, const std::uint8_t* records, std::uint64_t
   launch(evaluation_batch_kernel, dim3(static_cast<unsigned>(batch)), dim3(kDistortThreads), stream,
          records, first, images, labels);
 }
+
+#define TOWERS_INSTANTIATE(T) \
+  template void training_batch(Stream&, const TrainingSet&, std::uint64_t, int, T*, std::int32_t*);
+TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

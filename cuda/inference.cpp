@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "cuda/host_images.h"
 #include "cuda/host_values.h"
 #include "cuda/working_copy.h"
 
@@ -17,7 +18,8 @@ CudaInference<T>::CudaInference(const Net& net, int batch_size, int device, bool
       memory_(device),
       variables_(memory_.allocate<Wide<T>>(layout_.size())),
       working_(allocate_working<T>(memory_, variables_)),
-      images_(memory_.allocate<float>(static_cast<std::size_t>(batch_size) * image_size_)),
+      arrivals_(allocate_arrivals<T>(memory_, static_cast<std::size_t>(batch_size) * image_size_)),
+      images_(memory_.allocate<T>(static_cast<std::size_t>(batch_size) * image_size_)),
       plan_(net, layout_,
             {.batch_size = batch_size, .allow_tf32 = allow_tf32, .deterministic = true},
             {.working = working_.data(), .variables = variables_.data()}, stream_) {}
@@ -36,7 +38,8 @@ void CudaInference<T>::logits(const Batch& batch, std::span<float> logits) {
     throw std::invalid_argument("a batch is larger than the compiled size");
   const DeviceGuard guard(stream_.device());
   // Images beyond the batch are an earlier one's: nothing crosses from image to image.
-  copy_to_device(stream_, images_.data(), batch.images, size * image_size_ * sizeof(float));
+  copy_images(stream_, batch.images, size * image_size_, arrivals_, images_.data());
+  convert_images(stream_, size * image_size_, arrivals_, images_.data());
   plan_.forward(stream_, images_.data());
   read_as_floats(stream_, std::span<const Wide<T>>(plan_.logits(), size * classes_),
                  logits.first(size * classes_));

@@ -22,8 +22,9 @@ class CudaInference final : public Inference {
   Stream stream_;
   DeviceMemory memory_;
   std::span<Wide<T>> variables_;
-  std::span<T> working_;  // the same where T is the wide type
-  std::span<float> images_;
+  std::span<T> working_;       // the same where T is the wide type
+  std::span<float> arrivals_;  // empty where T is float
+  std::span<T> images_;
   Plan<T> plan_;
 };
 

@@ -83,8 +83,9 @@ void DeviceInput::bring_order(Stream& stream, std::uint64_t epoch) {
   row.filled = true;
 }
 
-void DeviceInput::make(Stream& stream, const Batch& batch, const std::uint8_t* records,
-                       float* images, std::int32_t* labels) {
+template <class T>
+void DeviceInput::make(Stream& stream, const Batch& batch, const std::uint8_t* records, T* images,
+                       std::int32_t* labels) {
   TrainingSet set = set_;
   if (records != nullptr) {
     set = {.records = records, .size = static_cast<std::uint32_t>(batch.size), .seed = seed_};
@@ -95,5 +96,10 @@ void DeviceInput::make(Stream& stream, const Batch& batch, const std::uint8_t* r
   }
   training_batch(stream, set, batch.position, batch.size, images, labels);
 }
+
+#define TOWERS_INSTANTIATE(T) \
+  template void DeviceInput::make(Stream&, const Batch&, const std::uint8_t*, T*, std::int32_t*);
+TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)
+#undef TOWERS_INSTANTIATE
 
 }  // namespace towers::cuda

@@ -32,7 +32,9 @@ class DeviceInput {
 
   // Enqueues. records: the batch's, in device memory; null where the set is here. images
   // [size][24][24][3], labels [size]. Calls come on one stream, which is this GPU's.
-  void make(Stream& stream, const Batch& batch, const std::uint8_t* records, float* images,
+  // T: one of TOWERS_FOR_EACH_STORAGE.
+  template <class T>
+  void make(Stream& stream, const Batch& batch, const std::uint8_t* records, T* images,
             std::int32_t* labels);
 
  private:

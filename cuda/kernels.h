@@ -58,7 +58,8 @@ void column_sums(Stream& stream, std::size_t rows, int channels, const T* values
                  Wide<T>* scratch);
 
 // ---- Max pooling. winners: one byte per output value, the position in the window (row * size +
-// column) of the first largest value; NaN wins. Windows up to 15 x 15.
+// column) of the first largest value; NaN wins; null where no backward pass follows. Windows up to
+// 15 x 15.
 // relu_input: the input is the output of a relu, and a maximum of zero gets no winner, so that
 // max_pool_backward applies the relu's gradient as well without reading the relu's output.
 template <class T>
@@ -83,7 +84,8 @@ void local_response_norm_backward(Stream& stream, const LocalResponseNorm& norm,
 // and for pointers aligned to four values. The same bits as one by one in float and double; in 16
 // bits what lies between is not rounded on the way, but for `pooled`.
 bool pool_and_norm_fit(const WindowShape& shape, const LocalResponseNorm& norm);
-// pooled: the pool's output, which the backward pass reads; relu_input as for max_pool.
+// pooled: the pool's output, which the backward pass reads; null as winners may be.
+// relu_input as for max_pool.
 template <class T>
 void pool_then_norm(Stream& stream, const WindowShape& shape, const LocalResponseNorm& norm,
                     const T* input, bool relu_input, T* pooled, std::uint8_t* winners, T* output);
@@ -110,9 +112,11 @@ void softmax_loss(Stream& stream, int batch, int classes, const Wide<T>* logits,
 
 // ---- The input, from records in device memory: images [batch][24][24][3], labels [batch].
 // Positions first_position ... of the endless stream, as data/pipeline.h gives them: equal in crop
-// and flip, the values within 1e-5. The same bits wherever the records come from.
+// and flip, the values within 1e-5, then rounded to T. The same bits wherever the records come
+// from.
+template <class T>
 void training_batch(Stream& stream, const TrainingSet& set, std::uint64_t first_position, int batch,
-                    float* images, std::int32_t* labels);
+                    T* images, std::int32_t* labels);
 // Records first ... of [..][kRecordBytes], central crop, standardized.
 void evaluation_batch(Stream& stream, const std::uint8_t* records, std::uint64_t first, int batch,
                       float* images, std::int32_t* labels);
@@ -130,5 +134,9 @@ void sum_towers(Stream& stream, const Piece* pieces, int piece_count, const W* c
                 int count, W* sum);
 template <class T>
 void update(Stream& stream, const UpdateArguments<T>& arguments);
+// Gives the one update in a graph another step, learning rate and average's weight (what else is in
+// `arguments` has to be as captured), as Graph::set_arguments, and false where that is.
+template <class T>
+bool set_update(Graph& graph, const UpdateArguments<T>& arguments);
 
 }  // namespace towers::cuda

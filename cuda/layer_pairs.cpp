@@ -8,12 +8,6 @@ namespace towers::cuda {
 namespace {
 
 template <class T>
-std::span<std::uint8_t> allocate_winners(const LayerSetting<T>& pool) {
-  return pool.memory->template allocate<std::uint8_t>(static_cast<std::size_t>(pool.batch) *
-                                                      pool.output.size());
-}
-
-template <class T>
 class PoolThenNorm final : public LayerPlan<T> {
  public:
   PoolThenNorm(const WindowShape& shape, const LayerSetting<T>& pool, const LocalResponseNorm& norm,
@@ -68,26 +62,51 @@ class NormThenPool final : public LayerPlan<T> {
   std::span<std::uint8_t> winners_;
 };
 
+// Two layers that are a pool and a norm, or neither.
+struct PoolAndNorm {
+  template <class T>
+  PoolAndNorm(const Layer& first, const LayerSetting<T>& first_setting, const Layer& second,
+              const LayerSetting<T>& second_setting)
+      : pool_first(std::holds_alternative<MaxPool>(first.op)),
+        pool(std::get_if<MaxPool>(pool_first ? &first.op : &second.op)),
+        norm(std::get_if<LocalResponseNorm>(pool_first ? &second.op : &first.op)) {
+    if (pool != nullptr)
+      shape = window_of(pool_first ? first_setting : second_setting, pool->size, pool->stride);
+  }
+  bool fit() const { return pool != nullptr && norm != nullptr && pool_and_norm_fit(shape, *norm); }
+
+  bool pool_first;
+  const MaxPool* pool;
+  const LocalResponseNorm* norm;
+  WindowShape shape{};
+};
+
 }  // namespace
+
+template <class T>
+Pairing pairing_of(const Layer& first, const LayerSetting<T>& first_setting, const Layer& second,
+                   const LayerSetting<T>& second_setting) {
+  const PoolAndNorm pair(first, first_setting, second, second_setting);
+  if (!pair.fit()) return Pairing::none;
+  // The norm's backward pass reads its input, which is a pool's output where the pool comes first.
+  return pair.pool_first && first_setting.training ? Pairing::output_written
+                                                   : Pairing::output_unwritten;
+}
 
 template <class T>
 std::unique_ptr<LayerPlan<T>> make_layer_pair(const Layer& first,
                                               const LayerSetting<T>& first_setting,
                                               const Layer& second,
                                               const LayerSetting<T>& second_setting) {
-  const bool pool_first = std::holds_alternative<MaxPool>(first.op);
-  const auto* pool = std::get_if<MaxPool>(pool_first ? &first.op : &second.op);
-  const auto* norm = std::get_if<LocalResponseNorm>(pool_first ? &second.op : &first.op);
-  if (pool == nullptr || norm == nullptr) return nullptr;
-  const WindowShape shape =
-      window_of(pool_first ? first_setting : second_setting, pool->size, pool->stride);
-  if (!pool_and_norm_fit(shape, *norm)) return nullptr;
-  if (pool_first)
-    return std::make_unique<PoolThenNorm<T>>(shape, first_setting, *norm, second_setting);
-  return std::make_unique<NormThenPool<T>>(*norm, first_setting, shape, second_setting);
+  const PoolAndNorm pair(first, first_setting, second, second_setting);
+  if (pair.pool_first)
+    return std::make_unique<PoolThenNorm<T>>(pair.shape, first_setting, *pair.norm, second_setting);
+  return std::make_unique<NormThenPool<T>>(*pair.norm, first_setting, pair.shape, second_setting);
 }
 
 #define TOWERS_INSTANTIATE(T)                                                                  \
+  template Pairing pairing_of(const Layer&, const LayerSetting<T>&, const Layer&,              \
+                              const LayerSetting<T>&);                                         \
   template std::unique_ptr<LayerPlan<T>> make_layer_pair(const Layer&, const LayerSetting<T>&, \
                                                          const Layer&, const LayerSetting<T>&);
 TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)

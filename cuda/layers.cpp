@@ -18,9 +18,11 @@ void need(Workspace& workspace, std::size_t bytes) {
   workspace.bytes = std::max(workspace.bytes, bytes);
 }
 
-// The gradient that has just been written to d_input passes the relu below.
-template <class T>
-void pass_relu_below(Stream& stream, const LayerSetting<T>& s, const T* input) {
+// By a convolution or a product; what it has written then passes the relu below.
+template <class Operation, class T>
+void write_input_gradient(Operation& operation, Stream& stream, const LayerSetting<T>& s,
+                          const T* input) {
+  operation.input_gradient(stream, s.d_output, s.weights, s.d_input, s.workspace->data);
   if (s.relu_input)
     relu_backward(stream, static_cast<std::size_t>(s.batch) * s.input.size(), input, s.d_input);
 }
@@ -35,7 +37,8 @@ class ConvolutionLayer final : public LayerPlan<T> {
                             .wants_input_gradient = s_.d_input != nullptr,
                             .allow_tf32 = s_.allow_tf32,
                             .deterministic = s_.deterministic,
-                            .direct = s_.direct},
+                            .direct = s_.direct,
+                            .engines = s_.engines},
                            *s_.memory, *s_.stream);
     need(*s_.workspace, conv_->workspace());
     if (s_.training)
@@ -51,8 +54,7 @@ class ConvolutionLayer final : public LayerPlan<T> {
                 static_cast<Wide<T>*>(s_.workspace->data));
   }
   void input_gradient(Stream& stream, const T* input) override {
-    conv_->input_gradient(stream, s_.d_output, s_.weights, s_.d_input, s_.workspace->data);
-    pass_relu_below(stream, s_, input);
+    write_input_gradient(*conv_, stream, s_, input);
   }
 
  private:
@@ -85,8 +87,7 @@ class DenseLayer final : public LayerPlan<T> {
                              s_.workspace->data);
   }
   void input_gradient(Stream& stream, const T* input) override {
-    matmul_->input_gradient(stream, s_.d_output, s_.weights, s_.d_input, s_.workspace->data);
-    pass_relu_below(stream, s_, input);
+    write_input_gradient(*matmul_, stream, s_, input);
   }
 
  private:
@@ -102,8 +103,7 @@ class MaxPoolLayer final : public LayerPlan<T> {
   MaxPoolLayer(const MaxPool& pool, const LayerSetting<T>& setting)
       : s_(setting),
         shape_(window_of(s_, pool.size, pool.stride)),
-        winners_(s_.memory->template allocate<std::uint8_t>(static_cast<std::size_t>(s_.batch) *
-                                                            s_.output.size())) {}
+        winners_(allocate_winners(s_)) {}
 
   void forward(Stream& stream, const T* input) override {
     max_pool(stream, shape_, input, s_.output_values, winners_.data(), s_.relu_input);

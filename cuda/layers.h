@@ -3,13 +3,17 @@
 // before the layer's own relu: who writes a d_input applies the relu of the layer below to it.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 
 #include "core/net.h"
 #include "cuda/kernels.h"
 #include "cuda/runtime.h"
 
 namespace towers::cuda {
+
+class EngineCache;
 
 // Scratch memory of a plan: its layers run one after the other and share it.
 struct Workspace {
@@ -24,13 +28,14 @@ struct LayerSetting {
   bool training = false;
   bool relu_input = false;  // the input is the output of a relu
   bool allow_tf32 = false, deterministic = false, direct = false;
+  EngineCache* engines = nullptr;  // of convolutions; null: none are kept
 
   // Device memory. Weights are HWIO or [inputs][outputs].
   const T *weights = nullptr, *biases = nullptr;
   Wide<T>*d_weights = nullptr, *d_biases = nullptr;
-  T* output_values = nullptr;  // [batch][output]
-  T* d_output = nullptr;       // [batch][output]
-  T* d_input = nullptr;        // [batch][input], null where nobody asks for it
+  T* output_values = nullptr;  // [batch][output]; null: not kept within a pair
+  T* d_output = nullptr;       // [batch][output]; null: within a pair
+  T* d_input = nullptr;        // [batch][input]; null where nobody asks for it
   // Of a dense layer that gives the logits: written in place of output_values, with these biases.
   Wide<T>* logits = nullptr;
   const Wide<T>* wide_biases = nullptr;
@@ -53,13 +58,26 @@ class LayerPlan {
 template <class T>
 std::unique_ptr<LayerPlan<T>> make_layer(const Layer& layer, const LayerSetting<T>& setting);
 
-// Two layers, one after the other, in one pass; null where there is none for them. It writes the
-// second one's output and the first one's input gradient; what lies between may stay unwritten.
+// Whether two layers, one after the other, run in one pass, and what of the first one's output that
+// pass writes: its gradient it never does.
+enum class Pairing { none, output_unwritten, output_written };
+template <class T>
+Pairing pairing_of(const Layer& first, const LayerSetting<T>& first_setting, const Layer& second,
+                   const LayerSetting<T>& second_setting);
+// The two in one pass, where there is one for them. It writes the second one's output and the first
+// one's input gradient.
 template <class T>
 std::unique_ptr<LayerPlan<T>> make_layer_pair(const Layer& first,
                                               const LayerSetting<T>& first_setting,
                                               const Layer& second,
                                               const LayerSetting<T>& second_setting);
+
+// A pool's winners, one byte for each output value; none where no backward pass follows.
+template <class T>
+std::span<std::uint8_t> allocate_winners(const LayerSetting<T>& pool) {
+  return pool.memory->template allocate<std::uint8_t>(
+      pool.training ? static_cast<std::size_t>(pool.batch) * pool.output.size() : 0);
+}
 
 // The shape of a layer's window of `size` x `size`.
 template <class T>

@@ -119,7 +119,7 @@ TOWERS_HD inline void max_pool_item(const WindowShape& s, int row, int item, boo
   const PoolBest<Wide<T>, N> best = max_pool_at<N, kSize>(s, place, relu_input, input);
   const std::size_t to = pool_index(s.output, place.image, place.y, place.x, place.c);
   store(output + to, best.value);
-  store(winners + to, best.winner);
+  if (winners != nullptr) store(winners + to, best.winner);
 }
 
 // One window that an input value may have won.

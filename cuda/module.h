@@ -3,13 +3,15 @@
 // loaded at run time (cuda/loader.h), so that the binary itself needs no CUDA library.
 
 #include <cstddef>
+#include <string>
 
 #include "core/backend.h"
 
 namespace towers::cuda {
 
 struct BackendOptions {
-  bool allow_tf32 = false;  // fp32 products may round their inputs to TF32
+  bool allow_tf32 = false;                           // fp32 products may round their inputs to TF32
+  void (*debug)(const std::string& line) = nullptr;  // takes lines for who debugs
 };
 
 // What the module exports, as "towers_cuda_backend". `stamp` is the caller's kModuleStamp (see

@@ -25,29 +25,29 @@ Plan<T>::Plan(const Net& net, const VariableLayout& layout, const PlanOptions& o
   const bool training = memory.gradients != nullptr;
   const std::size_t batch = static_cast<std::size_t>(options.batch_size);
   const std::size_t loss = net.layers.size() - 1;
+  const std::vector<Pairing> pairings = pairings_of(options);
   for (std::size_t l = 0; l < loss; ++l) {
-    values_.push_back(device_.allocate<T>(batch * extents_[l].size()).data());
-    gradients_.push_back(training ? device_.allocate<T>(batch * extents_[l].size()).data()
-                                  : nullptr);
+    const std::size_t size = batch * extents_[l].size();
+    const Pairing pairing = pairings[l];
+    values_.push_back(pairing != Pairing::output_unwritten ? device_.allocate<T>(size).data()
+                                                           : nullptr);
+    gradients_.push_back(training && pairing == Pairing::none ? device_.allocate<T>(size).data()
+                                                              : nullptr);
   }
-  if constexpr (!std::is_same_v<T, float>)
-    images_ = device_.allocate<T>(batch * net.input.size()).data();
   if constexpr (kNarrow<T>)
     logits_ = device_.allocate<Wide<T>>(batch * extents_[loss - 1].size()).data();
   else
     logits_ = values_.back();
   for (std::size_t l = 0; l < loss; ++l) {
     const LayerSetting<T> setting = layer_setting(l, layout, options, stream);
-    if (l + 1 < loss) {
-      const LayerSetting<T> next = layer_setting(l + 1, layout, options, stream);
-      if (auto pair = make_layer_pair(net.layers[l], setting, net.layers[l + 1], next)) {
-        layers_.push_back(std::move(pair));
-        layers_.push_back(nullptr);
-        ++l;
-        continue;
-      }
+    if (pairings[l] == Pairing::none) {
+      layers_.push_back(make_layer(net.layers[l], setting));
+      continue;
     }
-    layers_.push_back(make_layer(net.layers[l], setting));
+    const LayerSetting<T> next = layer_setting(l + 1, layout, options, stream);
+    layers_.push_back(make_layer_pair(net.layers[l], setting, net.layers[l + 1], next));
+    layers_.push_back(nullptr);
+    ++l;
   }
   workspace_.data = device_.allocate<std::byte>(workspace_.bytes).data();
   if (training) {
@@ -56,18 +56,38 @@ Plan<T>::Plan(const Net& net, const VariableLayout& layout, const PlanOptions& o
   }
 }
 
+// Of each layer but the loss with the one after it.
 template <class T>
-LayerSetting<T> Plan<T>::layer_setting(std::size_t l, const VariableLayout& layout,
-                                       const PlanOptions& options, Stream& stream) {
+std::vector<Pairing> Plan<T>::pairings_of(const PlanOptions& options) const {
+  const std::size_t loss = net_.layers.size() - 1;
+  std::vector<Pairing> pairings(loss, Pairing::none);
+  for (std::size_t l = 0; l + 1 < loss; ++l) {
+    const LayerSetting<T> first = shape_setting(l, options), second = shape_setting(l + 1, options);
+    pairings[l] = pairing_of(net_.layers[l], first, net_.layers[l + 1], second);
+    if (pairings[l] != Pairing::none) ++l;
+  }
+  return pairings;
+}
+
+template <class T>
+LayerSetting<T> Plan<T>::shape_setting(std::size_t l, const PlanOptions& options) const {
   LayerSetting<T> setting;
   setting.batch = options.batch_size;
   setting.input = l == 0 ? net_.input : extents_[l - 1];
   setting.output = extents_[l];
   setting.training = memory_.gradients != nullptr;
+  return setting;
+}
+
+template <class T>
+LayerSetting<T> Plan<T>::layer_setting(std::size_t l, const VariableLayout& layout,
+                                       const PlanOptions& options, Stream& stream) {
+  LayerSetting<T> setting = shape_setting(l, options);
   setting.relu_input = l > 0 && has_relu(net_.layers[l - 1]);
   setting.allow_tf32 = options.allow_tf32;
   setting.deterministic = options.deterministic;
   setting.direct = options.direct;
+  setting.engines = options.engines;
   setting.output_values = values_[l];
   if (l + 2 == net_.layers.size()) setting.logits = logits_;
   setting.d_output = gradients_[l];
@@ -107,9 +127,7 @@ void Plan<T>::plan_backward(const VariableLayout& layout, bool buckets) {
 }
 
 template <class T>
-void Plan<T>::forward(Stream& stream, const float* images) {
-  if constexpr (!std::is_same_v<T, float>)
-    convert(stream, static_cast<std::size_t>(batch_size_) * net_.input.size(), images, images_);
+void Plan<T>::forward(Stream& stream, const T* images) {
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     if (layers_[l] != nullptr) layers_[l]->forward(stream, input_of(l, images));
   }
@@ -120,7 +138,7 @@ void Plan<T>::forward(Stream& stream, const float* images) {
 }
 
 template <class T>
-void Plan<T>::backward(Stream& stream, const float* images, const std::int32_t* labels,
+void Plan<T>::backward(Stream& stream, const T* images, const std::int32_t* labels,
                        std::size_t part) {
   if (part == 0) {
     softmax_loss(stream, batch_size_, net_.classes, logits(), labels, memory_.loss_scale,

@@ -29,7 +29,8 @@ struct PlanMemory {
 struct PlanOptions {
   int batch_size = 0;
   bool allow_tf32 = false, deterministic = false, direct = false;
-  bool buckets = false;  // cut the backward pass where a bucket of gradients is complete
+  EngineCache* engines = nullptr;  // of convolutions; null: none are kept
+  bool buckets = false;            // cut the backward pass where a bucket of gradients is complete
 };
 
 // A part of the gradients that is complete at once: values [begin, end) of the flat buffer.
@@ -46,10 +47,10 @@ class Plan {
 
   // images: [batch_size][input], device memory, as for the other calls of the same step.
   // Writes logits().
-  void forward(Stream& stream, const float* images);
+  void forward(Stream& stream, const T* images);
   // The backward pass, in one part for each bucket: parts 0, 1, ... in order, after forward.
   // labels: [batch_size], device memory.
-  void backward(Stream& stream, const float* images, const std::int32_t* labels, std::size_t part);
+  void backward(Stream& stream, const T* images, const std::int32_t* labels, std::size_t part);
   const std::vector<Bucket>& buckets() const { return buckets_; }  // one for each part
 
   const Wide<T>* logits() const { return logits_; }  // [batch_size][classes]
@@ -65,13 +66,14 @@ class Plan {
     Work work;
   };
 
+  std::vector<Pairing> pairings_of(const PlanOptions& options) const;
+  // What is known before there is memory, and all of it.
+  LayerSetting<T> shape_setting(std::size_t layer, const PlanOptions& options) const;
   LayerSetting<T> layer_setting(std::size_t layer, const VariableLayout& layout,
                                 const PlanOptions& options, Stream& stream);
   void plan_backward(const VariableLayout& layout, bool buckets);
-  const T* input_of(std::size_t layer, const float* images) const {
-    if (layer > 0) return values_[layer - 1];
-    if constexpr (std::is_same_v<T, float>) return images;
-    return images_;
+  const T* input_of(std::size_t layer, const T* images) const {
+    return layer > 0 ? values_[layer - 1] : images;
   }
 
   Net net_;
@@ -83,8 +85,7 @@ class Plan {
   Workspace workspace_;
   std::vector<std::unique_ptr<LayerPlan<T>>>
       layers_;                          // all but the loss; null: done by the one before
-  T* images_ = nullptr;                 // [batch_size][input], where T is not float
-  std::vector<T*> values_, gradients_;  // of each layer's output
+  std::vector<T*> values_, gradients_;  // of each layer's output; null: not kept
   Wide<T>* logits_ = nullptr;           // the last one's output, or a copy that is not narrow
   Wide<T>* losses_ = nullptr;           // [batch_size]
   std::vector<std::vector<Task>> parts_;

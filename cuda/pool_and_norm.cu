@@ -41,8 +41,8 @@ __global__ void __launch_bounds__(kBlockThreads)
   const PoolPlace place = place_of(s.output, pixel, group);
   if (inside) {
     const PoolBest<Wide<T>, 4> best = max_pool_at<4, kSize>(s, place, relu_input, input);
-    store(pooled + index_of(s.output, place), best.value);
-    store(winners + index_of(s.output, place), best.winner);
+    if (pooled != nullptr) store(pooled + index_of(s.output, place), best.value);
+    if (winners != nullptr) store(winners + index_of(s.output, place), best.winner);
     store(own + 4 * group, best.value);
   }
   __syncthreads();
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kBlockThreads)
         return normalized_group(n, groups, group, input + pool_index(s.input, image, y, x, 0));
       });
   store(output + index_of(s.output, place), best.value);
-  store(winners + index_of(s.output, place), best.winner);
+  if (winners != nullptr) store(winners + index_of(s.output, place), best.winner);
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 #include "cuda/rank.h"
 
+#include "cuda/host_images.h"
 #include "cuda/host_values.h"
 #include "cuda/kernels.h"
 #include "cuda/working_copy.h"
@@ -38,15 +39,9 @@ Rank<T>::Rank(const Net& net, const VariableLayout& layout, const std::vector<Pi
   cross_entropies_ = memory_.allocate<float>(options.towers.size());
   cross_entropy_ = alone() ? cross_entropies_.data() : memory_.allocate<float>(1).data();
   trouble_ = memory_.allocate<std::uint64_t>(1);
+  if constexpr (kScaled<T>) loss_scale_ = memory_.allocate<LossScale>(1);
   copy_to_device(compute_, pieces_, std::span<const Piece>(pieces));
-  const std::uint64_t none = kNoTrouble;
-  copy_to_device(compute_, trouble_, std::span<const std::uint64_t>(&none, 1));
-
-  const LossScale first_scale;  // these two stay until capture() has waited for the copies
-  if constexpr (kScaled<T>) {
-    loss_scale_ = memory_.allocate<LossScale>(1);
-    copy_to_device(compute_, loss_scale_, std::span<const LossScale>(&first_scale, 1));
-  }
+  write_first_state();
 
   plan_ = std::make_unique<Plan<T>>(
       net, layout, options.plan,
@@ -57,8 +52,9 @@ Rank<T>::Rank(const Net& net, const VariableLayout& layout, const std::vector<Pi
     bucket_ready_.push_back(std::make_unique<Event>(options.device));
 
   const std::size_t batch = static_cast<std::size_t>(options.plan.batch_size);
+  arrivals_ = allocate_arrivals<T>(memory_, batch * image_size_);
   for (Slot& slot : slots_) {
-    slot.images = memory_.allocate<float>(batch * image_size_);
+    slot.images = memory_.allocate<T>(batch * image_size_);
     slot.labels = memory_.allocate<std::int32_t>(batch);
   }
   capture();
@@ -73,12 +69,35 @@ void Rank<T>::enqueue_part(const Slot& slot, std::size_t part) {
 template <class T>
 void Rank<T>::capture() {
   const DeviceGuard guard(options_.device);
+  const auto enqueue_parts = [&](const Slot& slot) {
+    for (std::size_t part = 0; part < buckets().size(); ++part) enqueue_part(slot, part);
+  };
+  const auto enqueue_update = [&] { update(compute_, update_arguments(0, 1, 0)); };
   // Once for real, on zeros: libraries may load code at the first call, which capturing forbids.
-  for (std::size_t part = 0; part < buckets().size(); ++part) enqueue_part(slots_[0], part);
-  compute_.synchronize();
-  for (Slot& slot : slots_)
+  enqueue_parts(slots_[0]);
+  enqueue_update();
+  write_first_state();
+  for (Slot& slot : slots_) {
     for (std::size_t part = 0; part < buckets().size(); ++part)
       slot.parts.push_back(Graph::capture(compute_, [&] { enqueue_part(slot, part); }));
+    if (!whole_steps()) continue;
+    slot.step = Graph::capture(compute_, [&] {
+      enqueue_parts(slot);
+      enqueue_update();
+    });
+  }
+  update_ = Graph::capture(compute_, enqueue_update);
+}
+
+// Of what steps hand on from one to the next, but for the variables.
+template <class T>
+void Rank<T>::write_first_state() {
+  const std::uint64_t none = kNoTrouble;
+  copy_to_device(compute_, trouble_, std::span<const std::uint64_t>(&none, 1));
+  const LossScale first_scale;
+  if constexpr (kScaled<T>)
+    copy_to_device(compute_, loss_scale_, std::span<const LossScale>(&first_scale, 1));
+  compute_.synchronize();  // which the two are to outlive
 }
 
 template <class T>
@@ -99,9 +118,10 @@ void Rank<T>::bring_in(Slot& slot, const Batch& batch) {
   input_.wait(slot.consumed);
   const std::size_t size = static_cast<std::size_t>(batch.size);
   if (batch.images != nullptr) {
-    copy_to_device(input_, slot.images.data(), batch.images, size * image_size_ * sizeof(float));
+    copy_images(input_, batch.images, size * image_size_, arrivals_, slot.images.data());
     copy_to_device(input_, slot.labels.data(), batch.labels, size * sizeof(std::int32_t));
     slot.copied.record(input_);
+    convert_images(input_, size * image_size_, arrivals_, slot.images.data());
   } else {
     if (batch.records != nullptr) {
       copy_to_device(input_, slot.records.data(), batch.records, size * kRecordBytes);
@@ -116,15 +136,14 @@ void Rank<T>::bring_in(Slot& slot, const Batch& batch) {
 
 template <class T>
 void Rank<T>::compute_gradients(std::size_t index, const Batch& batch, std::int64_t step) {
+  finish_passes();  // of a batch that no update has followed
   last_slot_ = next_slot_;
   next_slot_ = 1 - next_slot_;
   Slot& slot = slots_[last_slot_];
   bring_in(slot, batch);
-  for (std::size_t part = 0; part < slot.parts.size(); ++part) {
-    slot.parts[part].launch(compute_);
-    if (alone() && options_.ranks > 1) bucket_ready_[part]->record(compute_);
-  }
-  slot.consumed.record(compute_);
+  passes_left_ = true;
+  if (whole_steps()) return;
+  finish_passes();
   if (alone()) return;
 
   copy_on_device(compute_, &cross_entropies_[index], cross_entropy_, sizeof(float));
@@ -136,6 +155,18 @@ void Rank<T>::compute_gradients(std::size_t index, const Batch& batch, std::int6
                        trouble_.data());
   if (index + 1 == options_.towers.size())
     for (const auto& ready : bucket_ready_) ready->record(compute_);
+}
+
+template <class T>
+void Rank<T>::finish_passes() {
+  if (!passes_left_) return;
+  Slot& slot = slots_[last_slot_];
+  for (std::size_t part = 0; part < slot.parts.size(); ++part) {
+    slot.parts[part].launch(compute_);
+    if (alone() && options_.ranks > 1) bucket_ready_[part]->record(compute_);
+  }
+  slot.consumed.record(compute_);
+  passes_left_ = false;
 }
 
 template <class T>
@@ -165,6 +196,24 @@ void Rank<T>::finish_reduction() {
 
 template <class T>
 void Rank<T>::apply_gradients(float learning_rate, float average_decay, std::int64_t step) {
+  const UpdateArguments<T> a = update_arguments(learning_rate, average_decay, step);
+  const DeviceGuard guard(options_.device);
+  if (passes_left_ && set_update(slots_[last_slot_].step, a)) {
+    slots_[last_slot_].step.launch(compute_);
+    slots_[last_slot_].consumed.record(compute_);
+    passes_left_ = false;
+    return;
+  }
+  finish_passes();
+  if (set_update(update_, a))
+    update_.launch(compute_);
+  else
+    update(compute_, a);
+}
+
+template <class T>
+UpdateArguments<T> Rank<T>::update_arguments(float learning_rate, float average_decay,
+                                             std::int64_t step) const {
   UpdateArguments<T> a;
   a.pieces = pieces_.data();
   a.piece_count = static_cast<int>(pieces_.size());
@@ -187,7 +236,7 @@ void Rank<T>::apply_gradients(float learning_rate, float average_decay, std::int
   a.working = working_.data();
   a.squares = squares_.data();
   a.trouble = trouble_.data();
-  update(compute_, a);
+  return a;
 }
 
 template <class T>
@@ -202,6 +251,7 @@ bool Rank<T>::copies_done() {
 
 template <class T>
 RankReport Rank<T>::report() {
+  finish_passes();
   RankReport report;
   report.cross_entropies.resize(cross_entropies_.size());
   report.squares.resize(squares_.size());
@@ -215,16 +265,19 @@ RankReport Rank<T>::report() {
 
 template <class T>
 void Rank<T>::read(std::span<const Wide<T>> device, std::span<float> out) {
+  finish_passes();
   read_as_floats(compute_, device, out);
 }
 
 template <class T>
 bool Rank<T>::read_activations(const std::string& layer, std::vector<float>& out) {
+  finish_passes();
   return plan_->read_activations(compute_, layer, out);
 }
 
 template <class T>
 float Rank<T>::loss_scale() {
+  finish_passes();
   LossScale scale{.scale = 1};
   copy_to_host(compute_, &scale, loss_scale_.data(), loss_scale_.size_bytes());
   compute_.synchronize();
@@ -234,6 +287,7 @@ float Rank<T>::loss_scale() {
 template <class T>
 void Rank<T>::write_variables(std::span<const float> new_variables,
                               std::span<const float> new_averages) {
+  finish_passes();  // with the variables that they were meant for
   write_floats(compute_, new_variables, variables);
   write_floats(compute_, new_averages, averages);
   copy_to_working(compute_, std::span<const Wide<T>>(variables), working_);

@@ -53,7 +53,8 @@ class Rank {
   void drop_input() { maker_.reset(); }
   void make_input(InputForm form, const TrainingRecords& set,
                   const std::shared_ptr<EpochOrders>& orders);
-  // Enqueues one tower's input and passes; `index` counts this rank's towers, in order.
+  // Enqueues one tower's input and passes; `index` counts this rank's towers, in order. What
+  // nothing but the update waits for may be enqueued along with that.
   void compute_gradients(std::size_t index, const Batch& batch, std::int64_t step);
   // Lets the reduction stream wait for a bucket of this rank's sum, of the step enqueued last.
   void wait_for_bucket(std::size_t bucket);
@@ -88,13 +89,14 @@ class Rank {
   // Batches arrive in two slots in turn, so that one is brought in while the other is computed on.
   struct Slot {
     explicit Slot(int device) : copied(device), ready(device), consumed(device) {}
-    std::span<float> images;
+    std::span<T> images;
     std::span<std::int32_t> labels;
     std::span<std::uint8_t> records;  // of batches that come as records
     Event copied;                     // the host's batch has been read
     Event ready;                      // images and labels are whole
     Event consumed;                   // the passes have read them
     std::vector<Graph> parts;
+    Graph step;  // of whole_steps(): all parts and the update
   };
 
   // One tower's gradients are the rank's, where they lie.
@@ -102,6 +104,13 @@ class Rank {
   void enqueue_part(const Slot& slot, std::size_t part);
   void bring_in(Slot& slot, const Batch& batch);
   void capture();
+  void write_first_state();
+  // Whether passes and update are one graph: nothing comes between them.
+  bool whole_steps() const { return alone() && options_.ranks == 1; }
+  // Enqueues the passes that compute_gradients has left for the update.
+  void finish_passes();
+  UpdateArguments<T> update_arguments(float learning_rate, float average_decay,
+                                      std::int64_t step) const;
 
   RankOptions options_;
   std::size_t image_size_;
@@ -119,6 +128,9 @@ class Rank {
   std::span<const Wide<T>*> towers_in_order_;
   std::unique_ptr<Plan<T>> plan_;
   std::unique_ptr<DeviceInput> maker_;  // null: batches are images
+  std::span<float> arrivals_;           // of images from the host; empty where T is float
+  Graph update_;
+  bool passes_left_ = false;  // of the last slot, for the update
   std::array<Slot, 2> slots_;
   std::size_t next_slot_ = 0, last_slot_ = 0;
 };

@@ -172,14 +172,43 @@ Graph Graph::capture(Stream& stream, const std::function<void()>& enqueue) {
   }
   TOWERS_CUDA(cudaStreamEndCapture(stream.get(), &recorded));
   Graph graph;
-  const cudaError_t status = cudaGraphInstantiate(&graph.graph_, recorded, 0);
-  cudaGraphDestroy(recorded);
-  check(status, "cudaGraphInstantiate");
+  graph.recorded_ = recorded;
+  TOWERS_CUDA(cudaGraphInstantiate(&graph.graph_, recorded, 0));
   return graph;
 }
 
 Graph::~Graph() {
   if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+  if (recorded_ != nullptr) cudaGraphDestroy(recorded_);
+}
+
+void Graph::find(const void* kernel) {
+  kernel_ = {};
+  kernel_.function = kernel;
+  std::size_t count = 0;
+  TOWERS_CUDA(cudaGraphGetNodes(recorded_, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  TOWERS_CUDA(cudaGraphGetNodes(recorded_, nodes.data(), &count));
+  for (cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type;
+    TOWERS_CUDA(cudaGraphNodeGetType(node, &type));
+    if (type != cudaGraphNodeTypeKernel) continue;
+    // It cannot tell which the kernels of some libraries are.
+    if (cudaGraphKernelNodeGetParams(node, &kernel_.parameters) != cudaSuccess)
+      cudaGetLastError();
+    else if (kernel_.parameters.func == kernel)
+      kernel_.node = node;
+    if (kernel_.node != nullptr) return;
+  }
+}
+
+bool Graph::set_arguments(const void* kernel, void** arguments) {
+  if (kernel_.function != kernel) find(kernel);
+  if (kernel_.node == nullptr) return false;
+  kernel_.parameters.kernelParams = arguments;
+  kernel_.parameters.extra = nullptr;
+  TOWERS_CUDA(cudaGraphExecKernelNodeSetParams(graph_, kernel_.node, &kernel_.parameters));
+  return true;
 }
 
 void Graph::launch(Stream& stream) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -112,18 +113,37 @@ class Graph {
  public:
   Graph() = default;
   ~Graph();
-  Graph(Graph&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
+  Graph(Graph&& other) noexcept { *this = std::move(other); }
   Graph& operator=(Graph&& other) noexcept {
+    std::swap(recorded_, other.recorded_);
     std::swap(graph_, other.graph_);
+    std::swap(kernel_, other.kernel_);
     return *this;
   }
 
   // Records what `enqueue` puts on `stream` instead of running it.
   static Graph capture(Stream& stream, const std::function<void()>& enqueue);
   void launch(Stream& stream);
+  // Gives the one launch of `kernel` among the work other arguments; launches of the graph until
+  // now keep theirs. False where CUDA does not tell which part of the work that is.
+  template <class... Parameters>
+  bool set_arguments(void (*kernel)(Parameters...), std::type_identity_t<Parameters>... arguments) {
+    void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))..., nullptr};
+    return set_arguments(reinterpret_cast<const void*>(kernel), pointers);
+  }
 
  private:
+  struct Kernel {
+    const void* function = nullptr;
+    cudaGraphNode_t node = nullptr;  // null: CUDA does not tell
+    cudaKernelNodeParams parameters{};
+  };
+  bool set_arguments(const void* kernel, void** arguments);
+  void find(const void* kernel);
+
+  cudaGraph_t recorded_ = nullptr;  // its nodes are the names of graph_'s
   cudaGraphExec_t graph_ = nullptr;
+  Kernel kernel_;  // whose arguments were set
 };
 
 }  // namespace towers::cuda

@@ -26,12 +26,13 @@ __device__ void write_mean(int batch, const W* losses, float* mean) {
   if (thread == 0) *mean = static_cast<float>(sums[0] / batch);
 }
 
-// `lanes` threads an image. A grid of one block writes the mean too.
+// `lanes` threads an image; share: of an image in the loss, without the scale. A grid of one block
+// writes the mean too.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     softmax_kernel(int batch, int classes, int lanes, const Wide<T>* logits,
-                   const std::int32_t* labels, const LossScale* scale, T* d_logits, Wide<T>* losses,
-                   float* mean) {
+                   const std::int32_t* labels, double share, const LossScale* scale, T* d_logits,
+                   Wide<T>* losses, float* mean) {
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int image = thread / lanes, lane = thread % lanes;
   // A thread beyond the last image goes along with that, so that no warp lacks a lane.
@@ -45,12 +46,12 @@ __global__ void __launch_bounds__(kThreads)
   for (int offset = lanes / 2; offset > 0; offset /= 2)
     sum += __shfl_xor_sync(kAllLanes, sum, offset);
   if (image < batch) {
-    if (lane == 0) losses[image] = cross_entropy(row, labels[image], largest, sum);
-    if (d_logits != nullptr)
-      softmax_gradient(
-          row, classes, lane, lanes, labels[image], largest, sum,
-          (scale != nullptr ? static_cast<double>(scale->scale) : 1.0) / batch,
-          d_logits + static_cast<std::size_t>(image) * static_cast<std::size_t>(classes));
+    if (lane == 0) losses[here] = cross_entropy(row, labels[here], largest, sum);
+    if (d_logits != nullptr) {
+      if (scale != nullptr) share *= static_cast<double>(scale->scale);  // a power of two
+      softmax_gradient(row, classes, lane, lanes, labels[here], largest, sum, share,
+                       d_logits + (row - logits));
+    }
   }
   if (gridDim.x == 1) {
     __syncthreads();
@@ -78,7 +79,7 @@ void softmax_loss(Stream& stream, int batch, int classes, const Wide<T>* logits,
     while (lanes < kWarp && 4 * lanes < classes) lanes *= 2;
   const Grid grid = flat_grid(to_size(batch) * to_size(lanes));
   launch(softmax_kernel<T>, grid.blocks, grid.threads, stream, batch, classes, lanes, logits,
-         labels, scale, d_logits, losses, mean);
+         labels, 1.0 / batch, scale, d_logits, losses, mean);
   if (grid.blocks.x > 1)
     launch(mean_kernel<Wide<T>>, dim3(1), dim3(kThreads), stream, batch, losses, mean);
 }

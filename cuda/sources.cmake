@@ -10,6 +10,7 @@ set(cuda_sources
   conv2d.cpp
   cudnn_graph.cpp
   devices.cpp
+  engine_cache.cpp
   free_memory.cpp
   inference.cpp
   input.cpp

@@ -12,7 +12,8 @@
 namespace towers::cuda {
 
 template <class T>
-CudaTowers<T>::CudaTowers(const Net& net, const CompileOptions& options, bool allow_tf32)
+CudaTowers<T>::CudaTowers(const Net& net, const CompileOptions& options, bool allow_tf32,
+                          EngineCache* engines)
     : net_(net),
       layout_(net),
       batch_size_(options.batch_size),
@@ -26,7 +27,7 @@ CudaTowers<T>::CudaTowers(const Net& net, const CompileOptions& options, bool al
                      " towers in all, and --num_gpus makes " + std::to_string(spread_.towers) +
                      " over all processes");
   cut_into_pieces();
-  make_ranks(options, allow_tf32);
+  make_ranks(options, allow_tf32, engines);
   if (spread_.gpus.size() > 1) join_ranks();
 
   std::size_t decayed = 0;
@@ -36,11 +37,16 @@ CudaTowers<T>::CudaTowers(const Net& net, const CompileOptions& options, bool al
 }
 
 template <class T>
-void CudaTowers<T>::make_ranks(const CompileOptions& options, bool allow_tf32) {
+void CudaTowers<T>::make_ranks(const CompileOptions& options, bool allow_tf32,
+                               EngineCache* engines) {
   const std::size_t gpus = spread_.gpus.size();
   for (std::size_t g = spread_.first_gpu; g < spread_.first_gpu + spread_.own_gpus; ++g) {
     RankOptions rank;
-    rank.plan = {batch_size_, allow_tf32, options.deterministic, options.convolution == "direct"};
+    rank.plan = {.batch_size = batch_size_,
+                 .allow_tf32 = allow_tf32,
+                 .deterministic = options.deterministic,
+                 .direct = options.convolution == "direct",
+                 .engines = engines};
     rank.device = spread_.gpus[g].device;
     rank.towers = spread_.gpus[g].towers;
     rank.ranks = static_cast<int>(gpus);

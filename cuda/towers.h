@@ -22,7 +22,8 @@ namespace towers::cuda {
 template <class T>
 class CudaTowers final : public Towers {
  public:
-  CudaTowers(const Net& net, const CompileOptions& options, bool allow_tf32);
+  // engines: while it compiles.
+  CudaTowers(const Net& net, const CompileOptions& options, bool allow_tf32, EngineCache* engines);
   ~CudaTowers() override;
 
   bool make_input(InputForm form, const TrainingRecords& set) override;
@@ -41,7 +42,7 @@ class CudaTowers final : public Towers {
  private:
   void check(std::span<const Batch> batches) const;
   void cut_into_pieces();
-  void make_ranks(const CompileOptions& options, bool allow_tf32);
+  void make_ranks(const CompileOptions& options, bool allow_tf32, EngineCache* engines);
   void join_ranks();
   // Until `done` is so, looking for ranks that have failed, which would never let it be.
   template <class Done>

@@ -142,6 +142,12 @@ __global__ void next_scale_kernel(LossScale* scale) {
   *scale = next_loss_scale(*scale);
 }
 
+template <class T>
+auto update_kernel_for(const UpdateArguments<T>& a) {
+  const bool own = a.own_gradient != nullptr && a.own_gradient != a.gradient;
+  return own ? update_kernel<T, true> : update_kernel<T, false>;
+}
+
 }  // namespace
 
 template <class T>
@@ -149,12 +155,18 @@ void update(Stream& stream, const UpdateArguments<T>& a) {
   const dim3 blocks(static_cast<unsigned>(a.piece_count)), threads(kPieceThreads);
   if constexpr (kScaled<T>)
     launch(overflow_kernel, blocks, threads, stream, a.pieces, a.gradient, a.loss_scale);
-  const bool own = a.own_gradient != nullptr && a.own_gradient != a.gradient;
-  launch(own ? update_kernel<T, true> : update_kernel<T, false>, blocks, threads, stream, a);
+  launch(update_kernel_for(a), blocks, threads, stream, a);
   if constexpr (kScaled<T>) launch(next_scale_kernel, dim3(1), dim3(1), stream, a.loss_scale);
 }
 
-#define TOWERS_INSTANTIATE(T) template void update(Stream&, const UpdateArguments<T>&);
+template <class T>
+bool set_update(Graph& graph, const UpdateArguments<T>& a) {
+  return graph.set_arguments(update_kernel_for(a), a);
+}
+
+#define TOWERS_INSTANTIATE(T)                               \
+  template void update(Stream&, const UpdateArguments<T>&); \
+  template bool set_update(Graph&, const UpdateArguments<T>&);
 TOWERS_FOR_EACH_STORAGE(TOWERS_INSTANTIATE)
 #undef TOWERS_INSTANTIATE
 

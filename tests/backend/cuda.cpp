@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "cuda/loader.h"
+#include "tests/backend/gpus.h"
 #include "tests/backend/under_test.h"
 
 namespace towers::test {
@@ -47,6 +48,14 @@ BackendList backends_under_test() {
   row.options.deterministic = true;
   list.backends.push_back(row);
   return list;
+}
+
+GpusUnderTest gpus_under_test() {
+  static const std::string why = why_skip();
+  if (!why.empty()) return {{}, nullptr, why};
+  return {{static_cast<int>(load()->devices().size())},
+          [](int, std::uint64_t) { return std::shared_ptr<Backend>(load()); },
+          ""};
 }
 
 }  // namespace towers::test

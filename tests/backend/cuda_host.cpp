@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "cuda/backend.h"
+#include "tests/backend/gpus.h"
 #include "tests/backend/under_test.h"
 #include "tests/cuda_host/control.h"
 
@@ -59,6 +60,15 @@ BackendList backends_under_test() {
   add(2, 4, "direct");
   add(4, 5, "auto");
   return list;
+}
+
+GpusUnderTest gpus_under_test() {
+  return {{1, 2, 4},
+          [](int count, std::uint64_t seed) {
+            return std::make_shared<CheckedBackend>(cuda_host::Settings{
+                .devices = count, .memory = std::size_t{4} << 30, .seed = seed});
+          },
+          ""};
 }
 
 }  // namespace towers::test

@@ -113,6 +113,18 @@ TEST_CASE("many orders of events on four GPUs give one result") {
   check_schedules(4);
 }
 
+TEST_CASE("many orders of events give one result where a whole step is one graph") {
+  const std::vector<Problem> problems = problems_of(net_of_two_buckets());
+  const Outcome first = run({}, problems, 1);
+  for (std::uint64_t seed = 1; seed < schedules() / 4; ++seed)
+    for (const bool names_kernels : {true, false}) {  // else the update is enqueued by itself
+      CAPTURE(seed, names_kernels);
+      REQUIRE(run({.seed = seed, .names_kernels = names_kernels}, problems, 1) == first);
+    }
+  const Outcome apart = run({.devices = 2}, problems, 2);
+  CHECK(run({.devices = 2, .names_kernels = false}, problems, 2) == apart);
+}
+
 TEST_CASE(
     "a net that does not fit says what to lower, leaves nothing behind and may be made smaller") {
   cuda_host::start({.devices = 2, .memory = 40 << 20});
@@ -267,6 +279,25 @@ TEST_CASE("towers may go while their step is under way") {
     }
     for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
   }
+}
+
+TEST_CASE("bfloat16 is refused where a GPU has none, by name") {
+  cuda_host::start({.devices = 2, .capability = 75});
+  {
+    const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+    const Problem problem = draw_problem(small_net({1, 1, 6}, {}), 1);
+    const auto refused = Catch::Equals(
+        "--precision=bf16 needs a GPU of compute capability 8.0 or newer, and /gpu:1 (stand-in "
+        "GPU) "
+        "has 7.5; use --precision=fp16 or fp32");
+    CompileOptions options;
+    options.precision = Precision::bf16;
+    options.device_of_tower = {1};
+    CHECK_THROWS_WITH(backend->compile(problem.net, options), refused);
+    CHECK_THROWS_WITH(backend->compile_inference(problem.net, 1, Precision::bf16, 1), refused);
+    CHECK_NOTHROW(backend->compile_inference(problem.net, 1, Precision::fp16, 1));
+  }
+  for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
 }
 
 TEST_CASE("without a device there is no backend") {

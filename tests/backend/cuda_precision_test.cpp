@@ -1,4 +1,5 @@
-// Every precision of the CUDA module on 1, 2 and 4 stand-in GPUs. float32 is the suite's.
+// Every precision of the CUDA module, on 1, 2 and 4 stand-in GPUs, or on those of the machine.
+// float32 is the suite's.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -7,36 +8,16 @@
 #include <limits>
 #include <map>
 
-#include "core/error.h"
 #include "core/models/cifar10.h"
-#include "cuda/backend.h"
+#include "tests/backend/gpus.h"
 #include "tests/backend/problem.h"
-#include "tests/cuda_host/control.h"
 #include "tests/reference/compare.h"
+#include "tests/support.h"
 
 namespace towers::test {
 namespace {
 
 using reference::doubles;
-
-// The backend on new devices, which it must leave as it found them.
-class Gpus {
- public:
-  explicit Gpus(const cuda_host::Settings& settings) {
-    cuda_host::start(settings);
-    backend_ = cuda::make_cuda_backend({});
-  }
-  ~Gpus() {
-    backend_ = nullptr;
-    for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
-  }
-  Gpus(const Gpus&) = delete;
-  Gpus& operator=(const Gpus&) = delete;
-  Backend& operator*() { return *backend_; }
-
- private:
-  std::unique_ptr<Backend> backend_;
-};
 
 // A value that is stored in 16 bits is off by 2^-9 (bf16) or 2^-12 (fp16) of itself at most. A
 // dozen of them follow each other in a gradient; a wrong term would leave ten times as much.
@@ -51,23 +32,26 @@ BackendUnderTest row_of(Precision precision) {
   return row;
 }
 
-void for_each_precision(const std::function<void(const BackendUnderTest&)>& f) {
+bool has_bf16(const Backend& backend) {
+  return std::stod(backend.devices().front().compute_capability) >= 8;
+}
+
+// f(row, backend) in each precision. count: one of GpusUnderTest::counts.
+void for_each_precision(const GpusUnderTest& gpus, int count,
+                        const std::function<void(const BackendUnderTest&, Backend&)>& f) {
   for (const Precision precision : {Precision::fp64, Precision::bf16, Precision::fp16}) {
     const BackendUnderTest row = row_of(precision);
-    INFO(row.name);
-    f(row);
+    const auto backend = gpus.make(count, static_cast<std::uint64_t>(count));
+    INFO(row.name << " on " << count << " devices");
+    if (precision != Precision::bf16 || has_bf16(*backend)) f(row, *backend);
   }
 }
 
-// With every number of devices, each with another order of events.
+// With every number of devices, each with another order of events; skipped where there is none.
 void for_each_placement(const std::function<void(const BackendUnderTest&, Backend&)>& f) {
-  for_each_precision([&](const BackendUnderTest& row) {
-    for (const int devices : {1, 2, 4}) {
-      INFO(devices << " devices");
-      Gpus gpus({.devices = devices, .seed = static_cast<std::uint64_t>(devices)});
-      f(row, *gpus);
-    }
-  });
+  const GpusUnderTest gpus = gpus_under_test();
+  if (gpus.counts.empty()) return skip(gpus.why_none);
+  for (const int count : gpus.counts) for_each_precision(gpus, count, f);
 }
 
 std::vector<Problem> problems_of_all_layers() {
@@ -95,13 +79,14 @@ std::vector<Problem> problems_of_all_layers() {
 
 TEST_CASE("every layer in every precision, by cuDNN's stand-in and by the direct kernels") {
   const std::vector<Problem> problems = problems_of_all_layers();
-  for_each_precision([&](BackendUnderTest row) {
+  const GpusUnderTest gpus = gpus_under_test();
+  if (gpus.counts.empty()) return skip(gpus.why_none);
+  for_each_precision(gpus, gpus.counts.front(), [&](BackendUnderTest row, Backend& backend) {
     for (const char* convolution : {"auto", "direct"}) {
       row.options.convolution = convolution;
-      Gpus gpus({});
       for (std::size_t p = 0; p < problems.size(); ++p) {
         CAPTURE(convolution, p);
-        check_against_reference(row, *gpus, problems[p], 2);
+        check_against_reference(row, backend, problems[p], 2);
       }
     }
   });
@@ -207,11 +192,13 @@ Problem overflowing_problem() {
 TEST_CASE(
     "an overflow in float16 leaves steps out until the scale fits, on any number of devices") {
   const Problem problem = overflowing_problem();
+  const GpusUnderTest under_test = gpus_under_test();
+  if (under_test.counts.empty()) return skip(under_test.why_none);
   std::vector<float> first;
-  for (const int devices : {1, 2, 4})
+  for (const int devices : under_test.counts)
     for (const bool deterministic : {false, true}) {
       CAPTURE(devices, deterministic);
-      Gpus gpus({.devices = devices, .seed = 9});
+      const std::shared_ptr<Backend> gpus = under_test.make(devices, 9);
       BackendUnderTest row = row_of(Precision::fp16);
       row.options.deterministic = deterministic;
       const std::unique_ptr<Towers> towers = compile(row, *gpus, problem, 1, 4);
@@ -235,13 +222,15 @@ TEST_CASE(
 }
 
 TEST_CASE("a gradient that no scale makes finite ends a float16 run, and is named") {
+  const GpusUnderTest under_test = gpus_under_test();
+  if (under_test.counts.empty()) return skip(under_test.why_none);
   // Relu stops the infinite input, whose weights' gradient is not finite all the same.
   Problem problem = draw_problem(small_net({1, 1, 6}, {{"hidden", Dense{.outputs = 12}}}), 1);
   for (float& weight :
        view(std::span<float>(problem.variables), problem.layout.find("hidden/weights")))
     weight = std::fabs(weight);
   problem.images[0] = -std::numeric_limits<float>::infinity();
-  Gpus gpus({});
+  const std::shared_ptr<Backend> gpus = under_test.make(under_test.counts.front(), 0);
   const std::unique_ptr<Towers> towers = compile(row_of(Precision::fp16), *gpus, problem, 1);
   const HostBatch host(*gpus, problem);
   for (int s = 0; s < 15; ++s) run_step(*towers, {&host.get(), 1});
@@ -252,20 +241,6 @@ TEST_CASE("a gradient that no scale makes finite ends a float16 run, and is name
   CHECK(towers->report().non_finite->what == "gradient of hidden/weights");
   CHECK(towers->report().non_finite->tower == 0);
   CHECK(towers->report().non_finite->good_steps == 15);
-}
-
-TEST_CASE("bfloat16 is refused where a GPU has none, by name") {
-  Gpus gpus({.devices = 2, .capability = 75});
-  const Problem problem = draw_problem(small_net({1, 1, 6}, {}), 1);
-  const auto refused = Catch::Equals(
-      "--precision=bf16 needs a GPU of compute capability 8.0 or newer, and /gpu:1 (stand-in GPU) "
-      "has 7.5; use --precision=fp16 or fp32");
-  CompileOptions options;
-  options.precision = Precision::bf16;
-  options.device_of_tower = {1};
-  CHECK_THROWS_WITH((*gpus).compile(problem.net, options), refused);
-  CHECK_THROWS_WITH((*gpus).compile_inference(problem.net, 1, Precision::bf16, 1), refused);
-  CHECK_NOTHROW((*gpus).compile_inference(problem.net, 1, Precision::fp16, 1));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // builds are checked against the real library where there is no GPU.
 
 #include <catch2/catch.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,53 @@ TEST_CASE("a deterministic choice leaves out engines that are not") {
   const Gpu& h200 = kGpus[3];
   CHECK(engines(deterministic, ConvolutionPass::weight_gradient, h200).size() <
         engines(any, ConvolutionPass::weight_gradient, h200).size());
+}
+
+TEST_CASE("an engine is found again by its name, without building the others") {
+  const Conv2dSetting setting = convolution(128, 12, 64, 64);
+  const Gpu& h200 = kGpus[3];
+  for (const ConvolutionPass pass : kPasses) {
+    const std::vector<std::string> names = engines(setting, pass, h200);
+    CAPTURE(static_cast<int>(pass), names);
+    CHECK(std::set<std::string>(names.begin(), names.end()).size() == names.size());
+    for (const std::string& name : {names.front(), names.back()})
+      CHECK(has_engine(setting, Precision::fp32, pass, properties(h200), name));
+    CHECK_FALSE(has_engine(setting, Precision::fp32, pass, properties(h200), "eng999_k1=2"));
+  }
+}
+
+TEST_CASE("all that decides which engine is the fastest is in its key") {
+  const Conv2dSetting setting = convolution(128, 12, 64, 64);
+  const auto key = [](const Conv2dSetting& s, Precision precision = Precision::fp32,
+                      ConvolutionPass pass = ConvolutionPass::forward_fused) {
+    return engine_key("NVIDIA H200 9.0, cuDNN 91900", s, precision, pass);
+  };
+  CHECK(key(setting) ==
+        "NVIDIA H200 9.0, cuDNN 91900, forward with biases with relu, fp32, "
+        "128 x 12x12x64 to 12x12x64, window 5 by 1 from -2 -2");
+  std::set<std::string> keys{key(setting), engine_key("NVIDIA H100", setting, Precision::fp32,
+                                                      ConvolutionPass::forward_fused)};
+  std::size_t count = keys.size();
+  const auto other = [&](const std::string& k) {
+    keys.insert(k);
+    CHECK(keys.size() == ++count);
+  };
+  for (const Precision precision : {Precision::bf16, Precision::fp16})
+    other(key(setting, precision));
+  for (const ConvolutionPass pass : {ConvolutionPass::forward, ConvolutionPass::input_gradient,
+                                     ConvolutionPass::weight_gradient})
+    other(key(setting, Precision::fp32, pass));
+  Conv2dSetting changed = setting;
+  changed.relu = false, other(key(changed));
+  changed = setting, changed.allow_tf32 = true, other(key(changed));
+  other(key(convolution(64, 12, 64, 64)));
+  other(key(convolution(128, 24, 64, 64)));
+  other(key(convolution(128, 12, 32, 64)));
+  other(key(convolution(128, 12, 64, 32)));
+  other(key(convolution(128, 12, 64, 64, 3)));
+  changed = setting, changed.shape.stride = 2, other(key(changed));
+  changed = setting, changed.shape.pad_top = 1, other(key(changed));
+  changed = setting, changed.shape.pad_left = 1, other(key(changed));
 }
 
 }  // namespace

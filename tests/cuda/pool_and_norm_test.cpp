@@ -132,6 +132,33 @@ TEST_CASE("a norm and a pool in one pass") {
       }
 }
 
+TEST_CASE("where no backward pass follows only the output is written, and is the same") {
+  const Extent in{7, 6, 64};
+  const WindowShape shape = shape_of(in, 2);
+  const std::size_t inputs = 2 * in.size(), outputs = 2 * shape.output.size();
+  // launch(stream, input, winners or null, output)
+  const auto output_of = [&](bool winners, const auto& launch) {
+    Pass p(inputs, outputs, outputs);
+    launch(p.device.stream(), p.input, winners ? p.device.room<std::uint8_t>(outputs) : nullptr,
+           p.output);
+    return p.device.get(p.output, outputs);
+  };
+  const auto pool_first = [&](Stream& stream, const float* x, std::uint8_t* winners, float* y) {
+    pool_then_norm(stream, shape, kNorm, x, true, static_cast<float*>(nullptr), winners, y);
+  };
+  const auto norm_first = [&](Stream& stream, const float* x, std::uint8_t* winners, float* y) {
+    norm_then_pool(stream, kNorm, shape, x, y, winners);
+  };
+  const auto alone = [&](Stream& stream, const float* x, std::uint8_t* winners, float* y) {
+    max_pool(stream, shape, x, y, winners, true);
+  };
+  CHECK(same_bits(output_of(false, pool_first), output_of(true, pool_first)));
+  CHECK(
+      same_bits(output_of(false, pool_first), pool_then_norm_on_device(in, 2, true, true).output));
+  CHECK(same_bits(output_of(false, norm_first), output_of(true, norm_first)));
+  CHECK(same_bits(output_of(false, alone), output_of(true, alone)));
+}
+
 TEST_CASE("what does not fit in one pass is known") {
   const Extent in{24, 24, 64};
   CHECK(pool_and_norm_fit(shape_of(in, 1), LocalResponseNorm{}));

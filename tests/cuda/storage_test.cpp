@@ -248,6 +248,20 @@ TEST_CASE("a pool and a norm in one pass in 16 bits") {
   });
 }
 
+TEST_CASE("the input in 16 bits") {
+  const std::size_t size = 5, values = size * 3 * kCropPixels;
+  std::vector<std::uint8_t> records;
+  for (const float value : values_of(size * kRecordBytes, 1, 256))
+    records.push_back(static_cast<std::uint8_t>(std::lround(value) & 255));
+  check([&](auto& run) {
+    auto* images = run.room(values);
+    training_batch(run.stream(),
+                   {.records = run.device.put(records), .size = size, .orders = nullptr, .seed = 3},
+                   7, size, images, run.device.template room<std::int32_t>(size));
+    run.keep(images, values);
+  });
+}
+
 TEST_CASE("the loss's gradient in 16 bits, and the loss itself in float") {
   check([](auto& run) {
     const std::size_t batch = 40, count = batch * 10;

@@ -8,13 +8,13 @@
 
 #include "tests/cuda_host/api.h"
 #include "tests/cuda_host/capture.h"
+#include "tests/cuda_host/include/cuda/launch.h"
 
 namespace towers::cuda_host {
 
-// Declared in include/cuda/launch.h, for kernels; the header there is the product's in this folder.
 cudaError_t launch_kernel(cudaStream_t handle, dim3 blocks, dim3 threads,
-                          std::initializer_list<const volatile void*> pointers,
-                          std::function<void()> thread) {
+                          std::initializer_list<const volatile void*> pointers, Kernel kernel,
+                          void** arguments) {
   const Call world;
   if (world.refused()) return world.error();
   CUstream_st* stream = world->stream(handle);
@@ -30,7 +30,9 @@ cudaError_t launch_kernel(cudaStream_t handle, dim3 blocks, dim3 threads,
     return world.returns(cudaErrorIllegalAddress);
   }
   Work work;
-  work.run = std::move(thread);
+  work.run = kernel.bind(arguments);
+  work.kernel = kernel.function;
+  work.bind = std::move(kernel.bind);
   work.devices = 1u << stream->device;
   work.blocks = blocks;
   work.threads = threads;

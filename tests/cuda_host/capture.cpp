@@ -43,6 +43,13 @@ void run_graph(World& world, const std::vector<Node>& nodes) {
   }
 }
 
+// Null where its graph is gone.
+const Node* node_of(World& world, cudaGraphNode_t handle) {
+  for (const void* graph : world.graphs)
+    if (handle != nullptr && handle->graph == graph) return &handle->graph->nodes[handle->index];
+  return nullptr;
+}
+
 }  // namespace
 
 bool spoils_capture(World& world) {
@@ -96,7 +103,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   world->captures.erase(capture);
   if (capture->invalid) return world.returns(cudaErrorStreamCaptureInvalidated);
   if (!whole) return world.returns(cudaErrorStreamCaptureUnjoined);
-  *graph = new CUgraph_st{std::move(capture->nodes)};
+  *graph = new CUgraph_st{std::move(capture->nodes), {}};
   world->graphs.insert(*graph);
   return cudaSuccess;
 }
@@ -116,8 +123,65 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
   const Call world;
   if (world.refused()) return world.error();
   if (world->graphs.count(graph) == 0) return world.returns(cudaErrorInvalidValue);
-  *executable = new CUgraphExec_st{std::make_shared<std::vector<Node>>(graph->nodes)};
+  *executable = new CUgraphExec_st{std::make_shared<std::vector<Node>>(graph->nodes), graph};
   world->graphs.insert(*executable);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+  const Call world;
+  if (world->graphs.count(graph) == 0) return world.returns(cudaErrorInvalidValue);
+  for (std::size_t n = graph->names.size(); n < graph->nodes.size(); ++n)
+    graph->names.push_back(std::make_unique<CUgraphNode_st>(CUgraphNode_st{graph, n}));
+  if (nodes == nullptr) {
+    *count = graph->names.size();
+    return cudaSuccess;
+  }
+  *count = std::min(*count, graph->names.size());
+  for (std::size_t n = 0; n < *count; ++n) nodes[n] = graph->names[n].get();
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t handle, cudaGraphNodeType* type) {
+  const Call world;
+  const Node* node = node_of(*world, handle);
+  if (node == nullptr) return world.returns(cudaErrorInvalidValue);
+  *type = node->work.kernel != nullptr ? cudaGraphNodeTypeKernel
+          : node->work.on_host         ? cudaGraphNodeTypeHost
+                                       : cudaGraphNodeTypeMemcpy;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeParams* parameters) {
+  const Call world;
+  const Node* node = node_of(*world, handle);
+  if (node == nullptr || node->work.kernel == nullptr) return world.returns(cudaErrorInvalidValue);
+  if (!world->settings.names_kernels) return world.returns(cudaErrorInvalidDeviceFunction);
+  *parameters = {const_cast<void*>(node->work.kernel),
+                 node->work.blocks,
+                 node->work.threads,
+                 0,
+                 nullptr,
+                 nullptr};
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t handle,
+                                             const cudaKernelNodeParams* parameters) {
+  const Call world;
+  if (world.refused()) return world.error();
+  const Node* node = node_of(*world, handle);
+  if (world->graphs.count(executable) == 0 || node == nullptr ||
+      handle->graph != executable->graph || node->work.kernel != parameters->func ||
+      parameters->kernelParams == nullptr || parameters->extra != nullptr)
+    return world.returns(cudaErrorInvalidValue);
+  // Launches that are under way keep the nodes that they have.
+  auto nodes = std::make_shared<std::vector<Node>>(*executable->nodes);
+  Work& work = (*nodes)[handle->index].work;
+  work.run = work.bind(parameters->kernelParams);
+  work.blocks = parameters->gridDim;
+  work.threads = parameters->blockDim;
+  executable->nodes = std::move(nodes);
   return cudaSuccess;
 }
 

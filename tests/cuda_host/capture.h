@@ -29,9 +29,15 @@ bool spoils_capture(World& world);
 
 }  // namespace towers::cuda_host
 
+struct CUgraphNode_st {
+  cudaGraph_t graph;
+  std::size_t index;
+};
 struct CUgraph_st {
   std::vector<towers::cuda_host::Node> nodes;
+  std::vector<std::unique_ptr<CUgraphNode_st>> names;  // of nodes that somebody asked for
 };
 struct CUgraphExec_st {
   std::shared_ptr<const std::vector<towers::cuda_host::Node>> nodes;
+  cudaGraph_t graph;  // may be gone
 };

@@ -13,7 +13,8 @@ struct Settings {
   std::size_t memory = std::size_t{1} << 30;  // bytes of each
   int capability = 80;                        // for compute: 80 is 8.0
   std::uint64_t seed = 0;                     // of the order in which things happen
-  bool threads = false;  // other threads enqueue as well, so that who waits waits for them
+  bool threads = false;       // other threads enqueue as well, so that who waits waits for them
+  bool names_kernels = true;  // tells which kernel a node of a graph is
 };
 
 // New devices, without memory in use, streams or errors. What is left of the former ones is lost.

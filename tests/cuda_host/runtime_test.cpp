@@ -236,6 +236,39 @@ TEST_CASE("a graph is recorded, not run, and started as a whole") {
   CHECK(read(stream, value, 1)[0] == 15);
 }
 
+TEST_CASE("a kernel of a graph takes other arguments from the graph's next launch on") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Devices devices({.seed = seed});
+    DeviceMemory memory(0);
+    Stream stream(0);
+    int* const value = memory.allocate<int>(1).data();
+    Graph graph = Graph::capture(stream, [&] {
+      launch(add, 1, 1, stream, value, 1);
+      launch(multiply, 1, 1, stream, value, 10);
+    });
+    CHECK(graph.set_arguments(add, value, 2));
+    graph.launch(stream);
+    CHECK(graph.set_arguments(add, value, 3));
+    Graph moved = std::move(graph);
+    moved.launch(stream);
+    CHECK(moved.set_arguments(multiply, value, 100));
+    moved.launch(stream);
+    CHECK_FALSE(moved.set_arguments(fill, value, 1, 1));
+    CHECK(read(stream, value, 1)[0] == ((2 * 10 + 3) * 10 + 3) * 100);
+  }
+}
+
+TEST_CASE("a graph whose kernels CUDA does not tell is known") {
+  const Devices devices({.names_kernels = false});
+  DeviceMemory memory(0);
+  Stream stream(0);
+  int* const value = memory.allocate<int>(1).data();
+  Graph graph = Graph::capture(stream, [&] { launch(add, 1, 1, stream, value, 1); });
+  CHECK_FALSE(graph.set_arguments(add, value, 2));
+  graph.launch(stream);
+  CHECK(read(stream, value, 1)[0] == 1);
+}
+
 TEST_CASE("what may not happen during a capture is refused") {
   const Devices devices;
   DeviceMemory memory(0);

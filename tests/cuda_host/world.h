@@ -30,6 +30,9 @@ struct Work {
   std::function<void()> run;  // touches memory of `devices`; see World::execute
   unsigned devices = 0;
   dim3 blocks{}, threads{};
+  // Of a kernel: which, and what makes `run` of arguments.
+  const void* kernel = nullptr;
+  std::function<std::function<void()>(void** arguments)> bind;
   std::shared_ptr<const Happening> after;  // does not start before it; may be null
   std::shared_ptr<Happening> marks;        // happens with it; may be null
   bool on_host = false;  // `run` is the stand-in's own and touches no memory itself

@@ -40,6 +40,13 @@ struct dim3 {
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
   constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
 };
+struct cudaKernelNodeParams {
+  void* func;
+  dim3 gridDim, blockDim;
+  unsigned sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+};
 
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
