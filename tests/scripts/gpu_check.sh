@@ -25,6 +25,7 @@ works='case "$*" in
   bench*) echo "{\"what\":\"step\",\"examples_per_sec\":600.5,\"ms_per_step\":0.2131,\"gflops\":63.05}" ;;
   eval*) echo "2026-12-01 10:00:00.000000: precision @ 1 = 0.600" ;;
   *) for flag; do case $flag in --train_dir=*) folder=${flag#*=} ;; esac; done; mkdir -p "$folder"; echo data >"$folder/model.ckpt-39.data-00000-of-00001"
+     mkdir -p "$XDG_CACHE_HOME/towers"; printf "%s\n" "first line" "key	eng1" >"$XDG_CACHE_HOME/towers/cudnn_engines"
      [ "$(stat -c %s "$TOWERS_CUDA_MODULE" 2>/dev/null || echo none)" = none ] || echo module there ;;
 esac'
 has_row() { grep -qE -- "$1" out || fail "no row: $1"; }
@@ -55,6 +56,7 @@ all_parts_pass() {
   has_row '^build +passed +[0-9]+ s +built elsewhere, for compute capability 90$'
   has_row '^CIFAR-10, 2000 steps, evaluated +passed +[0-9]+ s +precision @ 1 after 2000 steps: 0.600 on the GPU, 0.600 on the CPU$'
   has_row '^resumed bit for bit +passed'
+  has_row '^engines kept in a file +passed +[0-9]+ s +1 engines kept; started in [0-9]+ s, then in [0-9]+ s$'
   has_row '^batch 128, fp32, step alone +passed +[0-9]+ s +600 examples/sec, 213.1 us a step, 0.06 TFLOP/s$'
   has_row '^batch 128, fp16, host input +passed'
   has_row '^PyTorch, batch 128, graph_cl_band +not run +[0-9]+ s +no PyTorch'
@@ -84,6 +86,13 @@ a_resumed_run_that_differs_is_a_failure() {
   machine "$(sed 's/echo data >/echo "$RANDOM$RANDOM" >/' <<<"$works")"
   run 1 "$check" --out results
   has_row '^resumed bit for bit +FAILED'
+}
+
+engines_that_are_not_kept_are_a_failure() {
+  machine "$works
+echo 'debug: engines are not kept in /cache: No space left on device' >&2"
+  run 1 "$check" --out results
+  has_row '^engines kept in a file +FAILED +[0-9]+ s +debug: engines are not kept'
 }
 
 what_is_not_available_is_not_run() {
