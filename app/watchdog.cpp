@@ -57,7 +57,8 @@ void Watchdog::watch() {
   Clock::time_point since = Clock::now();
   auto next = limit_;
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, pause, [this] { return ending_; })) {
+  for (bool ended = false; !ended;) {
+    ended = changed_.wait_for(lock, pause, [this] { return ending_; });
     const StepClock::Beat beat = clock_.beat();
     const Clock::duration still = Clock::now() - since;
     if (beat.laps != seen.laps) {
@@ -65,7 +66,7 @@ void Watchdog::watch() {
       seen = beat;
       since = Clock::now();
       next = limit_;
-    } else if (still >= next) {
+    } else if (still >= next && !ended) {
       warn_("nothing has moved for " + text(still) + ": waiting for " +
             text_of(beat.awaited, others_));
       next *= 2;

@@ -74,6 +74,17 @@ TEST_CASE("a run that waits is told what for, again after a while, and when it g
   }
 }
 
+TEST_CASE("a run that ends before the next look after a standstill is told that it went on") {
+  Lines warnings, news;
+  StepClock clock;
+  {
+    const Watchdog watchdog(clock, 0.4, warnings.say(), news.say());
+    warnings.line(0);
+    clock.lap(Phase::input);  // the next look is 0.1 s away
+  }
+  CHECK_FALSE(news.empty());
+}
+
 TEST_CASE("a watchdog of 0 seconds says nothing, and one of many ends at once") {
   Lines lines;
   StepClock clock;
