@@ -37,7 +37,11 @@ std::string bf16_support() {
 
 std::string why_slow(const CompileOptions& options) {
   if (options.precision == Precision::fp64) return "plain loops, for checking";
-  if (choose_arithmetic(options).products != Products::bf16_emulated) return "";
+  const Products products = choose_arithmetic(options).products;
+  if (products == Products::fp32) return "";
+  // Its direct convolutions take more multiplications than Winograd's of fp32, and without AMX
+  // are not so much faster at each.
+  if (products == Products::bf16) return onednn_has_amx() ? "" : "by oneDNN without AMX";
   const std::string reason = options.convolution == "auto"
                                  ? why_no_onednn()
                                  : "--convolution=" + options.convolution + " is of fp32 kernels";

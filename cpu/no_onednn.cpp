@@ -13,6 +13,10 @@ std::string onednn_version() {
   return "";
 }
 
+bool onednn_has_amx() {
+  return false;
+}
+
 std::unique_ptr<SpatialLayer> make_onednn_conv2d(const Convolution&, const Extent&, const Extent&,
                                                  const Variable&, const Variable&,
                                                  const LayerSetting&) {

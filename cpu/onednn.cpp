@@ -70,9 +70,21 @@ void Primitive::run(int worker, std::initializer_list<Pointer> data) {
 
 }  // namespace onednn
 
+namespace {
+
+bool has(dnnl_cpu_isa_t instructions) {
+  const auto bits = static_cast<unsigned>(instructions);
+  return (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & bits) == bits;
+}
+
+}  // namespace
+
+bool onednn_has_amx() {
+  return has(dnnl_cpu_isa_avx512_core_amx);
+}
+
 std::string why_no_onednn() {
-  constexpr unsigned kBf16 = dnnl_cpu_isa_avx512_core_bf16;  // AMX has its bits too
-  if ((static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kBf16) != kBf16)
+  if (!has(dnnl_cpu_isa_avx512_core_bf16))  // AMX has its bits too
     return "this processor has neither AVX512_BF16 nor AMX";
   if (!onednn::holds_one_thread()) return "oneDNN's threads are not OpenMP's";
   return "";

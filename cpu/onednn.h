@@ -19,6 +19,7 @@ namespace towers::cpu {
 // Why there are no such products here; empty where there are.
 std::string why_no_onednn();
 std::string onednn_version();  // "oneDNN 2.6.3"
+bool onednn_has_amx();         // whether it multiplies in AMX's tiles
 
 // As make_conv2d and make_dense. Throw Error where oneDNN refuses.
 std::unique_ptr<SpatialLayer> make_onednn_conv2d(const Convolution& convolution,
