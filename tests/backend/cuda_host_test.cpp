@@ -34,14 +34,6 @@ std::uint64_t schedules() {
 #endif
 }
 
-// Small, but with so many weights that the gradients are reduced in two buckets.
-Net net_of_two_buckets() {
-  return small_net({6, 6, 3}, {{"conv", Convolution{.kernel = 3, .outputs = 8}},
-                               {"pool", MaxPool{}},
-                               {"norm", LocalResponseNorm{}},
-                               {"wide", Dense{.outputs = 3712}, {.weight_decay = 0.01}}});
-}
-
 struct Outcome {
   std::vector<float> variables, averages, gradients, losses;
   bool operator==(const Outcome&) const = default;

@@ -28,13 +28,6 @@ struct Layout {
   bool deterministic = false;
 };
 
-Net net_of_two_buckets() {
-  return small_net({6, 6, 3}, {{"conv", Convolution{.kernel = 3, .outputs = 8}},
-                               {"pool", MaxPool{}},
-                               {"norm", LocalResponseNorm{}},
-                               {"wide", Dense{.outputs = 3712}, {.weight_decay = 0.01}}});
-}
-
 // What one process sees of a run of kTowers towers.
 struct Outcome {
   std::vector<float> variables, averages, gradients, losses;

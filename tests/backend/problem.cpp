@@ -61,6 +61,13 @@ Net small_net(Extent input, std::vector<Layer> layers, int classes) {
   return {"small", input, classes, std::move(layers)};
 }
 
+Net net_of_two_buckets() {
+  return small_net({6, 6, 3}, {{"conv", Convolution{.kernel = 3, .outputs = 8}},
+                               {"pool", MaxPool{}},
+                               {"norm", LocalResponseNorm{}},
+                               {"wide", Dense{.outputs = 3712}, {.weight_decay = 0.01}}});
+}
+
 Net reduced_cifar10_net() {
   Net net = cifar10_net();
   for (Layer& layer : net.layers) {

@@ -31,6 +31,8 @@ Problem draw_problem(const Net& net, int size, unsigned seed = 1);
 
 // `layers`, then a dense layer to `classes` and the softmax loss.
 Net small_net(Extent input, std::vector<Layer> layers, int classes = 3);
+// Small, but with so many weights that GPUs reduce the gradients in two buckets.
+Net net_of_two_buckets();
 
 // The CIFAR-10 net's layers at a fraction of the width.
 Net reduced_cifar10_net();
