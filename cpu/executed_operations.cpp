@@ -2,6 +2,7 @@
 
 #include "cpu/arithmetic.h"
 #include "cpu/chain.h"
+#include "cpu/winograd.h"
 #include "cpu/winograd_matrices.h"
 
 namespace towers::cpu {
@@ -11,7 +12,6 @@ template <class W>
 LayerOperations winograd_operations(const Convolution& convolution, const Extent& input,
                                     bool wants_input_gradient, int batch_size) {
   constexpr int m = W::kOutputs;
-  constexpr double image = transform_operations(W::input());
   constexpr double spread = transform_operations(transposed(W::output()));
   constexpr double back = transform_operations(folded(W::output()));
   constexpr double weights = transform_operations(W::kernel());
@@ -20,6 +20,10 @@ LayerOperations winograd_operations(const Convolution& convolution, const Extent
   const int rows = (input.height + m - 1) / m, columns = (input.width + m - 1) / m;
   const double tiles = static_cast<double>(rows) * columns;
   const double inputs = input.channels, outputs = convolution.outputs;
+  double image = transform_operations(W::input());
+  // A narrow image's columns are transformed once for all tiles that share them.
+  if (!wants_input_gradient && input.channels <= NarrowWinogradKernels::kMostChannels)
+    image *= (W::kTile + m + (W::kTile - m) / static_cast<double>(columns)) / (2 * W::kTile);
   const double products = 2 * tiles * W::kTile * W::kTile * inputs * outputs;
   // Once a step, and once for each block of images.
   const double of_weights = inputs * outputs * weights / batch_size;

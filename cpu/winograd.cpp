@@ -27,14 +27,17 @@ HWY_INLINE void PrefetchPixels(ConstView in, int y, int rows, int x, int columns
 template <const auto& matrix, int m>
 HWY_INLINE void TransformTiles(const TileGrid& grid, ConstView in, const Positions& out) {
   constexpr int kShared = matrix.kColumns - m;
+  PrefetchPixels(in, 0, m + kShared, 0, grid.columns * m + kShared, grid.channels);
   std::ptrdiff_t tile = 0;
   for (int image = 0; image < grid.images; ++image)
     for (int row = 0; row < grid.rows; ++row)
       for (int column = 0; column < grid.columns; ++column) {
+        const int columns = column + 1 < grid.columns ? m : m + kShared;
         if (row + 1 < grid.rows)
-          PrefetchPixels(in.of(image), (row + 1) * m + kShared, m, column * m, m, grid.channels);
+          PrefetchPixels(in.of(image), (row + 1) * m + kShared, m, column * m, columns,
+                         grid.channels);
         else if (image + 1 < grid.images)
-          PrefetchPixels(in.of(image + 1), 0, m + kShared, column * m, m, grid.channels);
+          PrefetchPixels(in.of(image + 1), 0, m + kShared, column * m, columns, grid.channels);
         ForChannels(grid.channels, PixelsToPositions<matrix>{in.of(image).at(row * m, column * m),
                                                              in.row, in.pixel, out, tile++});
       }

@@ -68,17 +68,21 @@ struct WinogradKernels {
 WinogradKernels winograd_kernels(SimdTarget target, int outputs);
 
 // The same convolution of images with few channels, tile by tile: a matrix product at each position
-// would move more values than it multiplies. All products of a tile stay in the first-level cache.
+// would move more values than it multiplies. All products of a tile stay in registers.
 //
-// inputs holds an image's transformed tiles, [tile][position][channel] without gaps
-// (transform_image writes that, since it fills up vectors with zeros before it writes the next
-// position); weights and sums are [vector of outputs][position][channel][lane].
+// inputs holds an image's transformed tiles, [tile][position][channel] without gaps; weights and
+// sums are [vector of outputs][position][channel][lane].
 struct NarrowWinogradKernels {
   static constexpr int kMostChannels = 4;
 
   SimdTarget target = 0;     // that these were compiled for
   std::ptrdiff_t lanes = 0;  // of a vector
+  int together = 0;          // convolve reads up to so many tiles, less one, beyond the last
 
+  // From where the first tile starts, padding included; the image's pixels lie side by side.
+  // `half` has half_size values. Writes up to a vector beyond the last tile's.
+  void (*transform)(const TileGrid&, int channels, ConstView in, float* half,
+                    float* inputs) = nullptr;
   // grid.channels are the outputs'.
   void (*convolve)(const TileGrid&, int channels, const float* inputs, const float* weights,
                    View out, const Finish&) = nullptr;
@@ -86,6 +90,13 @@ struct NarrowWinogradKernels {
   // that of the biases.
   void (*add_gradient)(const TileGrid&, int channels, const float* inputs, ConstView d_out,
                        float* sums, float* bias_sums) = nullptr;
+
+  // Scratch memory of `transform`: the rows that a row of tiles spans.
+  std::ptrdiff_t half_size(const TileGrid& grid, const WinogradKernels& kernels,
+                           int channels) const {
+    const std::ptrdiff_t columns = grid.columns * kernels.outputs + kernels.kernel - 1;
+    return kernels.n * (columns * channels + lanes);
+  }
 };
 
 NarrowWinogradKernels narrow_winograd_kernels(SimdTarget target, int outputs);

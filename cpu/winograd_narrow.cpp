@@ -13,175 +13,221 @@ HWY_BEFORE_NAMESPACE();
 namespace towers::cpu {
 namespace HWY_NAMESPACE {
 
-// Tiles, and vectors of channels, that share loads.
-constexpr int kTogether = 2;
-constexpr int kVectors = 2;
+// Tiles that share loads of weights and sums: few enough that a column of the products of each
+// stays in registers.
+constexpr int kTogether = 3;
 
-// Values of kTogether tiles at all positions, for some vectors of channels:
-// [vector][position][tile][lane].
-template <int n>
-struct TileBlock {
-  HWY_ALIGN float values[kVectors * n * n * kTogether * kLanes];
+// Values of a transformed tile of `channels` channels.
+template <class W, int channels>
+constexpr int kTileValues = W::kTile* W::kTile* channels;
 
-  HWY_INLINE float* of(int vector) { return values + vector * n * n * kTogether * kLanes; }
-  Positions positions(int vector) { return {of(vector), kTogether * kLanes, kLanes, kLanes, 0}; }
-  HWY_INLINE float* at(int vector, int position, int tile) {
-    return of(vector) + (position * kTogether + tile) * kLanes;
+// A row of tiles' pixels as one line of values: its columns are transformed without regard to
+// tiles.
+template <const auto& m>
+struct ColumnsToPoints {
+  ConstView in;
+  float* half;
+  std::ptrdiff_t half_row;
+
+  template <bool whole>
+  HWY_INLINE void run(std::ptrdiff_t at, std::ptrdiff_t count) const {
+    V x[m.kColumns], y[m.kRows];
+    LoadColumn(Pixels<whole>{{count}, in.data + at, in.row, 0}, 0, x,
+               std::make_integer_sequence<int, m.kColumns>());
+    Multiply<m>(x, y);
+    HWY_UNROLL(8)
+    for (int i = 0; i < m.kRows; ++i) hn::StoreU(y[i], D(), half + i * half_row + at);
   }
 };
 
-template <int n, int channels, int vectors>
-HWY_INLINE void Products(const float* inputs, const float* weights, TileBlock<n>& products) {
-  constexpr int kPositions = n * n;
+// Along a row, a vector is one pixel's channels (one channel on targets without vectors); those it
+// has more are written over by the next one's.
+template <class W>
+void TransformNarrow(const TileGrid& grid, int channels, ConstView in, float* half, float* inputs) {
+  constexpr int m = W::kOutputs, n = W::kTile;
+  constexpr const auto& kImage = MatricesOf<W>::kImage;
+  const hn::CappedTag<float, NarrowWinogradKernels::kMostChannels> d;
+  using Pixel = hn::Vec<decltype(d)>;
+  const std::ptrdiff_t line = (grid.columns * m + n - m) * channels, half_row = line + kLanes;
+  for (int row = 0; row < grid.rows; ++row) {
+    ForChannels(line, ColumnsToPoints<kImage>{in.from(row * m, 0), half, half_row});
+    for (int column = 0; column < grid.columns; ++column)
+      for (int i = 0; i < n; ++i, inputs += n * channels)
+        for (int c = 0; c < channels; c += static_cast<int>(hn::MaxLanes(d))) {
+          const float* from = half + i * half_row + column * m * channels + c;
+          Pixel x[n], y[n];
+          HWY_UNROLL(8)
+          for (int j = 0; j < n; ++j) x[j] = hn::LoadU(d, from + j * channels);
+          Multiply<kImage>(x, y);
+          HWY_UNROLL(8)
+          for (int j = 0; j < n; ++j) hn::StoreU(y[j], d, inputs + j * channels + c);
+        }
+  }
+}
+
+// One column of the products of each tile, for one vector of outputs.
+template <int n, int channels>
+HWY_INLINE void MultiplyColumn(const float* inputs, const float* weights, int column,
+                               V (&products)[kTogether][n]) {
   const D d;
-  for (int p = 0; p < kPositions; ++p) {
-    const float* first = inputs + p * channels;
-    const float* second = first + kPositions * channels;
-    V sum[vectors][2];
-    HWY_UNROLL(2)
-    for (int v = 0; v < vectors; ++v) sum[v][0] = sum[v][1] = hn::Zero(d);
+  HWY_UNROLL(8)
+  for (int i = 0; i < n; ++i) {
+    const int at = (i * n + column) * channels;
+    V sum[kTogether];
+    HWY_UNROLL(3)
+    for (int t = 0; t < kTogether; ++t) sum[t] = hn::Zero(d);
     HWY_UNROLL(4)
     for (int k = 0; k < channels; ++k) {
-      const V x0 = hn::Set(d, first[k]), x1 = hn::Set(d, second[k]);
-      HWY_UNROLL(2)
-      for (int v = 0; v < vectors; ++v) {
-        const V w = hn::LoadU(d, weights + ((v * kPositions + p) * channels + k) * kLanes);
-        sum[v][0] = hn::MulAdd(x0, w, sum[v][0]);
-        sum[v][1] = hn::MulAdd(x1, w, sum[v][1]);
-      }
+      const V w = hn::LoadU(d, weights + (at + k) * kLanes);
+      HWY_UNROLL(3)
+      for (int t = 0; t < kTogether; ++t)
+        sum[t] = hn::MulAdd(hn::Set(d, inputs[t * n * n * channels + at + k]), w, sum[t]);
     }
-    HWY_UNROLL(2)
-    for (int v = 0; v < vectors; ++v) {
-      hn::Store(sum[v][0], d, products.at(v, p, 0));
-      hn::Store(sum[v][1], d, products.at(v, p, 1));
-    }
+    HWY_UNROLL(3)
+    for (int t = 0; t < kTogether; ++t) products[t][i] = sum[t];
   }
 }
 
-template <int n, int channels, int vectors, int tiles>
-HWY_INLINE void AddProducts(const float* inputs, TileBlock<n>& gradient, float* sums) {
-  constexpr int kPositions = n * n;
-  const D d;
-  for (int p = 0; p < kPositions; ++p) {
-    V g[vectors][tiles];
-    HWY_UNROLL(2)
-    for (int v = 0; v < vectors; ++v) {
-      HWY_UNROLL(2)
-      for (int tile = 0; tile < tiles; ++tile) g[v][tile] = hn::Load(d, gradient.at(v, p, tile));
-    }
-    HWY_UNROLL(4)
-    for (int k = 0; k < channels; ++k) {
-      V x[tiles];
-      HWY_UNROLL(2)
-      for (int tile = 0; tile < tiles; ++tile)
-        x[tile] = hn::Set(d, inputs[(tile * kPositions + p) * channels + k]);
-      HWY_UNROLL(2)
-      for (int v = 0; v < vectors; ++v) {
-        float* at = sums + ((v * kPositions + p) * channels + k) * kLanes;
-        V sum = hn::LoadU(d, at);
-        HWY_UNROLL(2)
-        for (int tile = 0; tile < tiles; ++tile) sum = hn::MulAdd(x[tile], g[v][tile], sum);
-        hn::StoreU(sum, d, at);
-      }
-    }
-  }
-}
-
-// `vectors` vectors of channels from c on; weights are theirs.
-template <class W, int channels, bool relu, int vectors>
-void ConvolveVectors(const TileGrid& grid, int c, const float* inputs, const float* weights,
-                     View out, const Finish& finish) {
+// `count` outputs from c on: one vector. weights are theirs.
+template <class W, int channels, bool relu, bool whole>
+void ConvolveVector(const TileGrid& grid, std::ptrdiff_t c, std::ptrdiff_t count,
+                    const float* inputs, const float* weights, View out, const Finish& finish) {
   constexpr int m = W::kOutputs, n = W::kTile;
+  constexpr const auto& kBack = MatricesOf<W>::kBack;
+  const V bias = hn::LoadU(D(), finish.biases + c);
   const int tiles = grid.rows * grid.columns;
-  TileBlock<n> products;
   for (int first = 0; first < tiles; first += kTogether) {
-    Products<n, channels, vectors>(inputs + first * n * n * channels, weights, products);
-    for (int tile = first; tile < std::min(tiles, first + kTogether); ++tile) {
-      const int y = tile / grid.columns * m, x = tile % grid.columns * m;
-      for (int v = 0; v < vectors; ++v) {
-        const Positions positions = products.positions(v);
-        const PositionsToOutput<MatricesOf<W>::kBack, relu, false> back{
-            positions,
-            tile - first,
-            out.from(y, x),
-            finish,
-            {},
-            std::min(m, grid.height - y),
-            std::min(m, grid.width - x)};
-        const std::ptrdiff_t channel = c + v * kLanes, left = grid.channels - channel;
-        if (left >= kLanes)
-          back.template run<true>(channel, kLanes);
-        else
-          back.template run<false>(channel, left);
+    V half[kTogether][m * n];
+    for (int column = 0; column < n; ++column) {
+      V products[kTogether][n];
+      MultiplyColumn<n, channels>(inputs + first * kTileValues<W, channels>, weights, column,
+                                  products);
+      HWY_UNROLL(3)
+      for (int t = 0; t < kTogether; ++t) {
+        V y[m];
+        Multiply<kBack>(products[t], y);
+        HWY_UNROLL(4)
+        for (int row = 0; row < m; ++row) half[t][row * n + column] = y[row];
+      }
+    }
+    for (int t = 0; t < std::min(kTogether, tiles - first); ++t) {
+      const int y = (first + t) / grid.columns * m, x = (first + t) % grid.columns * m;
+      const View to = out.from(y, x);
+      const OutputPixels<whole, relu, false> pixels{{count},
+                                                    to.data + c,
+                                                    to.row,
+                                                    to.pixel,
+                                                    std::min(m, grid.height - y),
+                                                    std::min(m, grid.width - x),
+                                                    bias,
+                                                    nullptr,
+                                                    0,
+                                                    0};
+      for (int row = 0; row < m; ++row) {
+        V values[m];
+        Multiply<kBack>(half[t] + row * n, values);
+        StoreRow(pixels, row, values, std::make_integer_sequence<int, m>());
       }
     }
   }
 }
 
-template <class W, int channels, int vectors>
-void AddVectors(const TileGrid& grid, int c, const float* inputs, ConstView d_out, float* sums,
-                float* bias_sums) {
+// Adds what `tiles` tiles from `first` on give to the sums of one vector of outputs.
+template <class W, int channels, bool whole, int tiles>
+HWY_INLINE void AddTiles(const TileGrid& grid, int first, std::ptrdiff_t c, std::ptrdiff_t count,
+                         const float* inputs, ConstView d_out, float* sums, float* bias_sums) {
   constexpr int m = W::kOutputs, n = W::kTile;
+  constexpr const auto& kSpread = MatricesOf<W>::kSpread;
   const D d;
-  const int tiles = grid.rows * grid.columns;
-  TileBlock<n> gradient;
-  for (int first = 0; first < tiles; first += kTogether) {
-    const int count = std::min(kTogether, tiles - first);
-    for (int v = 0; v < vectors; ++v) {
-      const Positions positions = gradient.positions(v);
-      const std::ptrdiff_t channel = c + v * kLanes, left = grid.channels - channel;
-      V bias_sum = hn::LoadU(d, bias_sums + channel);
-      for (int tile = 0; tile < count; ++tile) {
-        const int row = (first + tile) / grid.columns, column = (first + tile) % grid.columns;
-        const PixelsToPositions<MatricesOf<W>::kSpread> spread{
-            d_out.at(row * m, column * m), d_out.row, d_out.pixel, positions, tile};
-        if (left >= kLanes)
-          spread.template run<true>(channel, kLanes);
-        else
-          spread.template run<false>(channel, left);
-        bias_sum = hn::Add(bias_sum, hn::Load(d, gradient.at(v, n + 1, tile)));
-      }
-      hn::StoreU(bias_sum, d, bias_sums + channel);
+  V half[tiles][n * m];
+  for (int t = 0; t < tiles; ++t) {
+    const int y = (first + t) / grid.columns * m, x = (first + t) % grid.columns * m;
+    const Pixels<whole> pixels{{count}, d_out.at(y, x) + c, d_out.row, d_out.pixel};
+    for (int column = 0; column < m; ++column) {
+      V values[m], spread[n];
+      LoadColumn(pixels, column, values, std::make_integer_sequence<int, m>());
+      Multiply<kSpread>(values, spread);
+      HWY_UNROLL(8)
+      for (int row = 0; row < n; ++row) half[t][row * m + column] = spread[row];
     }
-    const float* from = inputs + first * n * n * channels;
-    if (count == kTogether)
-      AddProducts<n, channels, vectors, kTogether>(from, gradient, sums);
-    else
-      AddProducts<n, channels, vectors, 1>(from, gradient, sums);
+  }
+  inputs += first * kTileValues<W, channels>;
+  for (int row = 0; row < n; ++row) {
+    V gradient[tiles][n];
+    HWY_UNROLL(3)
+    for (int t = 0; t < tiles; ++t) Multiply<kSpread>(half[t] + row * m, gradient[t]);
+    if (row == 1) {  // at position_of_sums
+      V sum = hn::LoadU(d, bias_sums + c);
+      for (int t = 0; t < tiles; ++t) sum = hn::Add(sum, gradient[t][1]);
+      hn::StoreU(sum, d, bias_sums + c);
+    }
+    HWY_UNROLL(8)
+    for (int column = 0; column < n; ++column) {
+      HWY_UNROLL(4)
+      for (int k = 0; k < channels; ++k) {
+        const int at = (row * n + column) * channels + k;
+        V sum = hn::LoadU(d, sums + at * kLanes);
+        HWY_UNROLL(3)
+        for (int t = 0; t < tiles; ++t)
+          sum = hn::MulAdd(hn::Set(d, inputs[t * kTileValues<W, channels> + at]),
+                           gradient[t][column], sum);
+        hn::StoreU(sum, d, sums + at * kLanes);
+      }
+    }
   }
 }
 
+template <class W, int channels, bool whole>
+void AddVector(const TileGrid& grid, std::ptrdiff_t c, std::ptrdiff_t count, const float* inputs,
+               ConstView d_out, float* sums, float* bias_sums) {
+  const int tiles = grid.rows * grid.columns;
+  int first = 0;
+  for (; first + kTogether <= tiles; first += kTogether)
+    AddTiles<W, channels, whole, kTogether>(grid, first, c, count, inputs, d_out, sums, bias_sums);
+  for (; first < tiles; ++first)
+    AddTiles<W, channels, whole, 1>(grid, first, c, count, inputs, d_out, sums, bias_sums);
+}
+
+// For each vector of outputs; weights and sums are those of the first one.
 template <class W, int channels, bool relu>
-void ConvolveAs(const TileGrid& grid, const float* inputs, const float* weights, View out,
-                const Finish& finish) {
-  constexpr std::ptrdiff_t kMatrix = W::kTile * W::kTile * channels * kLanes;  // of a vector
-  constexpr int kLanesOfBlock = kVectors * static_cast<int>(kLanes);
-  int c = 0;
-  for (; c + kLanesOfBlock - kLanes < grid.channels;
-       c += kLanesOfBlock, weights += kVectors * kMatrix)
-    ConvolveVectors<W, channels, relu, kVectors>(grid, c, inputs, weights, out, finish);
-  if (c < grid.channels)
-    ConvolveVectors<W, channels, relu, 1>(grid, c, inputs, weights, out, finish);
-}
+struct ConvolveVectors {
+  const TileGrid& grid;
+  const float* inputs;
+  const float* weights;
+  View out;
+  const Finish& finish;
+
+  template <bool whole>
+  void run(std::ptrdiff_t c, std::ptrdiff_t count) const {
+    ConvolveVector<W, channels, relu, whole>(grid, c, count, inputs,
+                                             weights + c * kTileValues<W, channels>, out, finish);
+  }
+};
 
 template <class W, int channels>
-void AddGradientAs(const TileGrid& grid, const float* inputs, ConstView d_out, float* sums,
-                   float* bias_sums) {
-  constexpr std::ptrdiff_t kMatrix = W::kTile * W::kTile * channels * kLanes;
-  constexpr int kLanesOfBlock = kVectors * static_cast<int>(kLanes);
-  int c = 0;
-  for (; c + kLanesOfBlock - kLanes < grid.channels; c += kLanesOfBlock, sums += kVectors * kMatrix)
-    AddVectors<W, channels, kVectors>(grid, c, inputs, d_out, sums, bias_sums);
-  if (c < grid.channels) AddVectors<W, channels, 1>(grid, c, inputs, d_out, sums, bias_sums);
-}
+struct AddVectors {
+  const TileGrid& grid;
+  const float* inputs;
+  ConstView d_out;
+  float* sums;
+  float* bias_sums;
+
+  template <bool whole>
+  void run(std::ptrdiff_t c, std::ptrdiff_t count) const {
+    AddVector<W, channels, whole>(grid, c, count, inputs, d_out,
+                                  sums + c * kTileValues<W, channels>, bias_sums);
+  }
+};
 
 template <class W, int channels>
 void ConvolveChannels(const TileGrid& grid, const float* inputs, const float* weights, View out,
                       const Finish& finish) {
   if (finish.relu)
-    ConvolveAs<W, channels, true>(grid, inputs, weights, out, finish);
+    ForChannels(grid.channels,
+                ConvolveVectors<W, channels, true>{grid, inputs, weights, out, finish});
   else
-    ConvolveAs<W, channels, false>(grid, inputs, weights, out, finish);
+    ForChannels(grid.channels,
+                ConvolveVectors<W, channels, false>{grid, inputs, weights, out, finish});
 }
 
 template <class W>
@@ -199,24 +245,30 @@ void Convolve(const TileGrid& grid, int channels, const float* inputs, const flo
   }
 }
 
+template <class W, int channels>
+void AddGradientOf(const TileGrid& grid, const float* inputs, ConstView d_out, float* sums,
+                   float* bias_sums) {
+  ForChannels(grid.channels, AddVectors<W, channels>{grid, inputs, d_out, sums, bias_sums});
+}
+
 template <class W>
 void AddGradient(const TileGrid& grid, int channels, const float* inputs, ConstView d_out,
                  float* sums, float* bias_sums) {
   switch (channels) {
     case 1:
-      return AddGradientAs<W, 1>(grid, inputs, d_out, sums, bias_sums);
+      return AddGradientOf<W, 1>(grid, inputs, d_out, sums, bias_sums);
     case 2:
-      return AddGradientAs<W, 2>(grid, inputs, d_out, sums, bias_sums);
+      return AddGradientOf<W, 2>(grid, inputs, d_out, sums, bias_sums);
     case 3:
-      return AddGradientAs<W, 3>(grid, inputs, d_out, sums, bias_sums);
+      return AddGradientOf<W, 3>(grid, inputs, d_out, sums, bias_sums);
     default:
-      return AddGradientAs<W, 4>(grid, inputs, d_out, sums, bias_sums);
+      return AddGradientOf<W, 4>(grid, inputs, d_out, sums, bias_sums);
   }
 }
 
 template <class W>
 NarrowWinogradKernels NarrowEntries() {
-  return {HWY_TARGET, kLanes, &Convolve<W>, &AddGradient<W>};
+  return {HWY_TARGET, kLanes, kTogether, &TransformNarrow<W>, &Convolve<W>, &AddGradient<W>};
 }
 
 NarrowWinogradKernels NarrowWinograd2Entries() {

@@ -49,10 +49,14 @@ class NarrowWinogradConv2d final : public SpatialLayer {
     Memory& memory = *setting.memory;
     transformed_weights_ = memory.floats(size(matrices()));
     packed_biases_ = memory.floats(size(vectors_ * narrow.lanes));
-    // Beyond the last tile's values, room for the vector that writes them. A pair of tiles is read
-    // together where the second one is not there.
-    values_size_ = (grid_.rows * grid_.columns + 1) * kernels.positions() * inputs_ + narrow.lanes;
+    // Beyond the last tile's values, room for the tiles read with it, and for the vector that
+    // writes them.
+    values_size_ =
+        (grid_.rows * grid_.columns + narrow.together - 1) * kernels.positions() * inputs_ +
+        narrow.lanes;
     values_ = memory.floats(size(values_size_ * workers));
+    half_size_ = narrow.half_size(grid_, kernels, inputs_);
+    half_ = memory.floats(size(half_size_ * workers));
     if (!setting.training) return;
     sums_size_ = matrices() + vectors_ * narrow.lanes;
     sums_ = memory.floats(size(sums_size_ * workers));
@@ -100,11 +104,8 @@ class NarrowWinogradConv2d final : public SpatialLayer {
 
   const float* transformed(ConstView in, const Run& run) const {
     float* values = values_.data() + values_size_ * run.worker;
-    TileGrid grid = grid_;
-    grid.channels = inputs_;
-    kernels_.transform_image(
-        grid, in.from(-input_.top, -input_.left),
-        {values, inputs_, kernels_.positions() * inputs_, NarrowWinogradKernels::kMostChannels, 0});
+    narrow_.transform(grid_, inputs_, in.from(-input_.top, -input_.left),
+                      half_.data() + half_size_ * run.worker, values);
     return values;
   }
 
@@ -118,9 +119,9 @@ class NarrowWinogradConv2d final : public SpatialLayer {
   TileGrid grid_;
   Layout input_, d_output_;
   std::span<float> transformed_weights_, packed_biases_;
-  // Per worker: transformed tiles, the weights' gradients on their way.
-  std::span<float> values_, sums_;
-  std::ptrdiff_t values_size_ = 0, sums_size_ = 0;
+  // Per worker: transformed tiles, these half way, the weights' gradients on their way.
+  std::span<float> values_, half_, sums_;
+  std::ptrdiff_t values_size_ = 0, half_size_ = 0, sums_size_ = 0;
 };
 
 }  // namespace

@@ -37,8 +37,8 @@ struct MatricesOf {
 };
 
 // sum + m[row][k] * x[k] + m[row][k + step] * x[k + step] + ...; factors of 0 and 1 cost nothing.
-template <const auto& m, int row, int k, int step>
-HWY_INLINE V AddTerms(V sum, const V* x) {
+template <const auto& m, int row, int k, int step, class T>
+HWY_INLINE T AddTerms(T sum, const T* x) {
   if constexpr (k < m.kColumns) {
     constexpr float factor = static_cast<float>(m.at[row][k]);
     if constexpr (factor == 1)
@@ -46,7 +46,7 @@ HWY_INLINE V AddTerms(V sum, const V* x) {
     else if constexpr (factor == -1)
       sum = hn::Sub(sum, x[k]);
     else if constexpr (factor != 0)
-      sum = hn::MulAdd(hn::Set(D(), factor), x[k], sum);
+      sum = hn::MulAdd(hn::Set(hn::DFromV<T>(), factor), x[k], sum);
     return AddTerms<m, row, k + step, step>(sum, x);
   } else {
     return sum;
@@ -54,55 +54,55 @@ HWY_INLINE V AddTerms(V sum, const V* x) {
 }
 
 // The sum alone, without a start.
-template <const auto& m, int row, int k, int step>
-HWY_INLINE V SumOfTerms(const V* x) {
+template <const auto& m, int row, int k, int step, class T>
+HWY_INLINE T SumOfTerms(const T* x) {
   if constexpr (k >= m.kColumns) {
-    return hn::Zero(D());
+    return hn::Zero(hn::DFromV<T>());
   } else if constexpr (m.at[row][k] == 0) {
     return SumOfTerms<m, row, k + step, step>(x);
   } else if constexpr (m.at[row][k] == 1) {
     return AddTerms<m, row, k + step, step>(x[k], x);
   } else {
-    const V first = hn::Mul(hn::Set(D(), static_cast<float>(m.at[row][k])), x[k]);
+    const T first = hn::Mul(hn::Set(hn::DFromV<T>(), static_cast<float>(m.at[row][k])), x[k]);
     return AddTerms<m, row, k + step, step>(first, x);
   }
 }
 
-template <const auto& m, int row>
-HWY_INLINE void MultiplyPair(const V* x, V* y) {
-  const V even = SumOfTerms<m, row, 0, 2>(x), odd = SumOfTerms<m, row, 1, 2>(x);
+template <const auto& m, int row, class T>
+HWY_INLINE void MultiplyPair(const T* x, T* y) {
+  const T even = SumOfTerms<m, row, 0, 2>(x), odd = SumOfTerms<m, row, 1, 2>(x);
   y[row] = hn::Add(even, odd);
   y[row + 1] = hn::Sub(even, odd);
 }
 
 // y = m * x for a matrix whose rows belong to points.
-template <const auto& m, int... pair>
-HWY_INLINE void MultiplyToPoints(const V* x, V* y, std::integer_sequence<int, pair...>) {
+template <const auto& m, class T, int... pair>
+HWY_INLINE void MultiplyToPoints(const T* x, T* y, std::integer_sequence<int, pair...>) {
   constexpr int kLast = m.kRows - 1;
   y[0] = SumOfTerms<m, 0, 0, 1>(x);
   (MultiplyPair<m, 2 * pair + 1>(x, y), ...);
   y[kLast] = SumOfTerms<m, kLast, 0, 1>(x);
 }
 
-template <int pair>
-HWY_INLINE void SumAndDifference(const V* x, V* folded) {
+template <int pair, class T>
+HWY_INLINE void SumAndDifference(const T* x, T* folded) {
   folded[2 * pair + 1] = hn::Add(x[2 * pair + 1], x[2 * pair + 2]);
   folded[2 * pair + 2] = hn::Sub(x[2 * pair + 1], x[2 * pair + 2]);
 }
 
 // y = m * x for a folded matrix: one whose columns belong to points.
-template <const auto& m, int... pair, int... row>
-HWY_INLINE void MultiplyFromPoints(const V* x, V* y, std::integer_sequence<int, pair...>,
+template <const auto& m, class T, int... pair, int... row>
+HWY_INLINE void MultiplyFromPoints(const T* x, T* y, std::integer_sequence<int, pair...>,
                                    std::integer_sequence<int, row...>) {
-  V folded[m.kColumns];
+  T folded[m.kColumns];
   folded[0] = x[0];
   folded[m.kColumns - 1] = x[m.kColumns - 1];
   (SumAndDifference<pair>(x, folded), ...);
   ((y[row] = SumOfTerms<m, row, 0, 1>(folded)), ...);
 }
 
-template <const auto& m>
-HWY_INLINE void Multiply(const V* x, V* y) {
+template <const auto& m, class T>
+HWY_INLINE void Multiply(const T* x, T* y) {
   constexpr int kPairs = (std::max(m.kRows, m.kColumns) - 2) / 2;
   if constexpr (m.kRows >= m.kColumns)
     MultiplyToPoints<m>(x, y, std::make_integer_sequence<int, kPairs>());
