@@ -4,6 +4,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/local_response_norm.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -122,11 +123,20 @@ HWY_INLINE void Combine(D d, std::ptrdiff_t c, const NormShape& s, const float* 
   hn::StoreU(gradient, d, d_x + c);
 }
 
+// Row y, where there is one: what is kept from the forward pass comes from far away.
+HWY_INLINE void PrefetchRow(const Extent& extent, ConstView view, int y) {
+  if (y >= extent.height) return;
+  constexpr int kLine = 64 / sizeof(float);
+  for (int x = 0; x < extent.width; ++x)
+    for (int c = 0; c < extent.channels; c += kLine) hwy::Prefetch(view.at(y, x) + c);
+}
+
 // A row of pixels at a time: what one pass stores has long left the store buffer when the next
 // one reads it at other offsets.
 void Forward(const NormShape& s, ConstView in, View out, float* scratch) {
   const std::ptrdiff_t channels = s.extent.channels, padded = channels + 2 * s.radius;
   for (int y = 0; y < s.extent.height; ++y) {
+    PrefetchRow(s.extent, out, y + 1);
     for (int x = 0; x < s.extent.width; ++x) {
       float* squares = scratch + x * padded + s.radius;
       TOWERS_FOR_CHANNELS(channels, Square, in.at(y, x), squares);
@@ -141,6 +151,7 @@ void Backward(const NormShape& s, ConstView in, ConstView d_out, View d_in, bool
   const std::ptrdiff_t channels = s.extent.channels, padded = channels + 2 * s.radius;
   float* all_products = scratch + s.extent.width * padded;
   for (int y = 0; y < s.extent.height; ++y) {
+    PrefetchRow(s.extent, in, y + 1);
     for (int x = 0; x < s.extent.width; ++x) {
       float* squares = scratch + x * padded + s.radius;
       TOWERS_FOR_CHANNELS(channels, Square, in.at(y, x), squares);
