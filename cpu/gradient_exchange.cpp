@@ -76,7 +76,7 @@ void GradientExchange::exchange(Collective& collective, const Bucket& bucket) {
       parts_[r] = {(r * towers_here() + t) * mine.size, mine.size};
     collective.all_to_all(buffers_.gradients[t].data(), bucket.sections, received_.data(), parts_);
   }
-  flush_denormals();  // as on all threads that compute
+  const DenormalsFlushed flushed;  // as on all threads that compute
   mean_(received_.data(), mine.size, buffers_.mean.data() + mine.offset);
   collective.all_gather(buffers_.mean.data(), bucket.sections);
 }

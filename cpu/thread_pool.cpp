@@ -10,7 +10,6 @@
 
 #include "core/error.h"
 #include "core/trace.h"
-#include "cpu/denormals.h"
 
 namespace towers::cpu {
 namespace {
@@ -105,7 +104,7 @@ void ThreadPool::wait() {
 }
 
 void ThreadPool::lead() {
-  flush_denormals();
+  const DenormalsFlushed flushed;
   for (std::uint32_t seen = 0;;) {
     seen = job_started_.wait_beyond(seen);
     if (stopping_) return;
@@ -119,7 +118,7 @@ void ThreadPool::lead() {
 }
 
 void ThreadPool::work(int worker) {
-  flush_denormals();
+  const DenormalsFlushed flushed;
   for (std::uint32_t seen = 0;;) {
     seen = tasks_started_.wait_beyond(seen);
     if (stopping_) return;

@@ -13,14 +13,17 @@
 #include <type_traits>
 #include <vector>
 
+#include "cpu/denormals.h"
+
 namespace towers::cpu {
 
 // `threads` threads of its own, one of which, the leader, runs the job given to `start`; within the
-// job, parallel_for shares tasks out over all of them. All arithmetic of a device happens on these
-// threads, which flush denormal numbers to zero: late in training gradients fade into them, and
-// they would slow the step down by far more than they are worth.
+// job, parallel_for shares tasks out over all of them. The thread that calls may lead in the
+// leader's place (run_here). Whoever works for a device flushes denormal numbers to zero: late in
+// training gradients fade into them, and they would slow the step down by far more than they are
+// worth.
 //
-// start and wait: from one thread at a time. parallel_for: from the job alone.
+// start, wait and run_here: from one thread at a time. parallel_for: from the job alone.
 // Threads that have nothing to do spin for some tens of microseconds, then sleep.
 class ThreadPool {
  public:
@@ -45,6 +48,13 @@ class ThreadPool {
   void run(Job&& job) {
     start(job);
     wait();
+  }
+  // The same on the calling thread in the leader's place: nobody has to be woken. Not for a pool
+  // whose threads are kept on processors.
+  template <class Job>
+  void run_here(Job&& job) {
+    const DenormalsFlushed flushed;
+    job();
   }
 
   // body(task, worker) for task = 0 .. tasks - 1, in any order; worker, 0 .. threads() - 1, tells

@@ -79,7 +79,7 @@ TEST_CASE("a timeline shows the threads and phases of its first steps") {
     INFO(phase);
     CHECK(has(timeline, "training loop", phase));
   }
-  CHECK(has(timeline, "/cpu:0", "tower"));
+  CHECK(has(timeline, "training loop", "tower"));  // which leads /cpu:0
   CHECK(has(timeline, "/cpu:1", "tower"));
   CHECK(has(timeline, "input thread 0", "make batch"));
   CHECK(has(timeline, "checkpoint saver", "write checkpoint"));

@@ -145,5 +145,30 @@ TEST_CASE("all threads of a pool flush denormal numbers") {
   CHECK(smallest * 0.5f != 0);  // and the calling thread does not
 }
 
+TEST_CASE("a job that runs here is led by the calling thread, which flushes denormals meanwhile") {
+  ThreadPool pool(3);
+  volatile float smallest = std::numeric_limits<float>::min();
+  const std::thread::id here = std::this_thread::get_id();
+  std::thread::id leader;
+  std::atomic<int> tasks{0};
+  bool flushed = false;
+  pool.run_here([&] {
+    leader = std::this_thread::get_id();
+    flushed = smallest * 0.5f == 0;
+    pool.parallel_for(64, [&](int, int worker) {
+      if (worker != 0 || std::this_thread::get_id() == here) ++tasks;
+    });
+  });
+  CHECK(leader == here);
+  CHECK(flushed);
+  CHECK(tasks == 64);
+  CHECK(smallest * 0.5f != 0);
+  // The next job may have the other leader.
+  CHECK_THROWS_AS(pool.run_here([] { throw std::out_of_range("job"); }), std::out_of_range);
+  CHECK(smallest * 0.5f != 0);
+  pool.run([&] { leader = std::this_thread::get_id(); });
+  CHECK(leader != here);
+}
+
 }  // namespace
 }  // namespace towers::cpu::test
