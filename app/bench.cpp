@@ -1,5 +1,6 @@
 // `towers bench`: each combination of the flags' lists is measured and becomes a row, as it comes.
 
+#include <algorithm>
 #include <map>
 #include <new>
 #include <set>
@@ -71,10 +72,11 @@ class Bench {
   }
 
   std::vector<Json> measured(const BenchCase& c, const Json& settings, Backend& backend) {
-    const MachinePeak peak = peak_of(c, backend);
+    measure_peak(c, backend);
+    const std::vector<Measurement> measurements = measure(c, backend);
+    const MachinePeak peak = measure_peak(c, backend);
     std::vector<Json> rows;
-    for (const Measurement& m : measure(c, backend))
-      rows.push_back(bench_row(settings, c, m, peak));
+    for (const Measurement& m : measurements) rows.push_back(bench_row(settings, c, m, peak));
     file_.add(rows);
     return rows;
   }
@@ -86,15 +88,17 @@ class Bench {
     return {measure_step(c, net_, backend)};
   }
 
-  MachinePeak peak_of(const BenchCase& c, const Backend& backend) {
+  // The best seen so far: a shared machine changes its speed, so it is asked before and after each
+  // measurement.
+  MachinePeak measure_peak(const BenchCase& c, const Backend& backend) {
     if (options_.what == "input" || backend.devices().front().kind != DeviceKind::cpu) return {};
-    const int threads = c.options.compute_threads;
-    if (const auto known = peaks_.find(threads); known != peaks_.end()) return known->second;
-    const cpu::Peak peak = cpu::measure_peak({.threads = threads,
+    const cpu::Peak peak = cpu::measure_peak({.threads = c.options.compute_threads,
                                               .devices = 1,
                                               .simd = c.options.simd,
                                               .pin_threads = c.options.pin_threads});
-    return peaks_[threads] = {peak.flops, peak.bytes};
+    MachinePeak& best = peaks_[c.options.compute_threads];
+    best = {std::max(best.flops, peak.flops), std::max(best.bytes, peak.bytes)};
+    return best;
   }
 
   void show(const std::vector<Json>& rows) {
@@ -108,10 +112,10 @@ class Bench {
     }
   }
 
-  // Once above the first row of each machine: every number of threads has limits of its own.
+  // Once above the first row of each backend: every number of threads has limits of its own.
   void show_machine(const Json& row) {
     const bool first = shown_.empty();
-    const bool is_new = shown_.insert(bench_machine(row)).second;
+    const bool is_new = shown_.insert(row["backend"].dump()).second;
     if (is_new && !options_.quiet) cli::print_line(bench_machine(row));
     if (first) cli::print_line(bench_header(options_.what));
   }
@@ -122,7 +126,7 @@ class Bench {
   SweepFile file_;
   data::Dataset dataset_;             // where --what reads it
   std::map<int, MachinePeak> peaks_;  // by number of threads
-  std::set<std::string> shown_;       // machines
+  std::set<std::string> shown_;       // backends
 };
 
 }  // namespace
