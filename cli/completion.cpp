@@ -146,6 +146,14 @@ std::string zsh_action(const Value& value) {
   return ": ";
 }
 
+// What stands behind the flags of a command, or in place of one.
+std::string zsh_arguments(const CommandRow& command) {
+  const std::string line = " \\\n      ";
+  if (&command == &commands().front()) return line + "$known";
+  if (!command.words.empty()) return line + quoted("2: :(" + joined(command.words, " ") + ")");
+  return command.argument.empty() ? "" : line + quoted("*: :_files");
+}
+
 std::string zsh_script() {
   std::string text =
       "#compdef towers\n"
@@ -163,8 +171,8 @@ std::string zsh_script() {
       "|help) command=$word; break ;;\n"
       "    esac\n"
       "  done\n"
-      "  local -a rest=('*: :_files')\n"
-      "  (( CURRENT == 2 )) && rest=(";
+      "  local -a known\n"
+      "  (( CURRENT == 2 )) && known=(";
   std::string names = "1:command:((";
   for (const CommandRow& command : commands())
     names += command.name + "\\:\"" + zsh_text(command.summary) + "\" ";
@@ -179,9 +187,7 @@ std::string zsh_script() {
                                   : quoted("--" + flag->name + "=" + help + ":" +
                                            flag->value.placeholder + zsh_action(flag->value));
     }
-    text += " \\\n      " +
-            (command.words.empty() ? "$rest" : quoted("2: :(" + joined(command.words, " ") + ")")) +
-            " ;;\n";
+    text += zsh_arguments(command) + " ;;\n";
   }
   return text +
          "  esac\n"
@@ -206,14 +212,18 @@ std::string fish_script() {
   std::string text =
       "# fish completion for towers: copy it as \"towers.fish\" to ~/.config/fish/completions/";
   for (const CommandRow& command : commands())
-    text += "\ncomplete -c towers -n '__fish_use_subcommand' -a " + command.name + " -d " +
+    text += "\ncomplete -c towers -f -n '__fish_use_subcommand' -a " + command.name + " -d " +
             fish_quoted(command.summary);
   text += "\ncomplete -c towers -f -n '__fish_seen_subcommand_from help' -a " +
           fish_quoted(command_names() + " man");
-  for (const CommandRow& command : commands())
+  for (const CommandRow& command : commands()) {
+    const std::string here =
+        "\ncomplete -c towers -f -n '__fish_seen_subcommand_from " + command.name + "'";
     if (!command.words.empty())
-      text += "\ncomplete -c towers -f -n '__fish_seen_subcommand_from " + command.name + "' -a " +
-              fish_quoted(joined(command.words, " "));
+      text += here + " -a " + fish_quoted(joined(command.words, " "));
+    else if (command.argument.empty())
+      text += here;  // no files
+  }
   for (const CommandRow& command : commands()) {
     const bool first = &command == &commands().front();
     const std::string condition = first ? "not __fish_seen_subcommand_from" + others

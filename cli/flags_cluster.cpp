@@ -43,7 +43,7 @@ std::vector<Flag> cluster_flags() {
       only("job_name", group, commands, text(&O::job_name, "JOB", "ps or worker", anything),
            "what this process is: ps or worker"),
       only("task_index", group, commands, whole(&O::task_index, 0),
-           "which one of its list this process is"),
+           "place of this process in the list of its job, from 0"),
       only("issync", group, commands, whole(&O::issync, 0, 1),
            "1: an update is the mean of all workers' gradients; 0: each gradient is an update"),
       only("replicas_to_aggregate", group, commands,
@@ -65,8 +65,9 @@ std::vector<Flag> cluster_flags() {
            "holds a secret that all tasks must have"),
       only("tls_cert", group, commands, file(&O::tls_cert),
            "this task's certificate: peers must have one too, and all is encrypted"),
-      only("tls_key", group, commands, file(&O::tls_key), "its key"),
-      only("tls_ca", group, commands, file(&O::tls_ca), "the authority that signed everybody's"),
+      only("tls_key", group, commands, file(&O::tls_key), "the key of --tls_cert"),
+      only("tls_ca", group, commands, file(&O::tls_ca),
+           "the authority that signed the certificates of all tasks"),
   };
 }
 

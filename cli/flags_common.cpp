@@ -79,7 +79,8 @@ std::vector<Flag> data_flags() {
                  "threads that prepare batches; 0: none, a batch is made when it is needed")),
       only("input", group, train_bit | bench_bit,
            choice(&SharedOptions::input, {"auto", "host", "device"}),
-           "who holds the training set: GPUs in their memory, where there is room, or the host"),
+           "where the training set is, in the GPUs' memory or the host's; auto takes the GPUs' "
+           "where there is room"),
   };
 }
 
@@ -92,7 +93,7 @@ std::vector<Flag> device_flags() {
       only("num_gpus", group, train_bit, whole(&TrainOptions::num_gpus, 1, 1024),
            "number of towers, of each process under mpirun or srun"),
       common("device", group, running | devices_bit, choice(&O::device, {"auto", "cpu", "gpu"}),
-             "auto takes GPUs where usable, else the CPU"),
+             "auto takes the GPUs, or the CPU where there are none"),
       common("allow_soft_placement", group, train_bit | bench_bit,
              boolean(&O::allow_soft_placement),
              "let towers share a device where there are too few; off: an error"),
@@ -107,7 +108,7 @@ std::vector<Flag> device_flags() {
              "let GPUs round the inputs of fp32 products to TF32: faster, about three digits"),
       but_for_bench(common("compute_threads", group, both | devices_bit,
                            with_default_text(whole(&O::compute_threads, 0, 4096), "0"),
-                           "of all CPU devices; 0: as many as allowed")),
+                           "threads of all CPU devices; 0: as many as allowed")),
       common("cpu_devices", group, running | devices_bit, whole(&O::cpu_devices, 1, 1024),
              "number of devices to split the CPU into"),
       common("pin_threads", group, running, boolean(&O::pin_threads),
@@ -116,10 +117,9 @@ std::vector<Flag> device_flags() {
              text(&O::simd, "TARGET", "auto or the name of a vector target", not_empty),
              "vector instructions of the CPU, by name"),
       only("convolution", group, train_bit, choice(&TrainOptions::convolution, kConvolutions),
-           "of 5 x 5 kernels; auto takes the fastest, other kernels are direct; GPUs: auto or "
-           "direct"),
+           "of 5 x 5 kernels on the CPU, auto takes the fastest; GPUs take auto or direct"),
       only("deterministic", group, train_bit, boolean(&TrainOptions::deterministic),
-           "equal bytes from GPUs too; the CPU's always are"),
+           "the same bytes from every run on GPUs too, as always on the CPU"),
   };
 }
 

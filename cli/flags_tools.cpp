@@ -22,7 +22,7 @@ std::vector<Flag> evaluation_flags() {
            "evaluate the latest checkpoint and end"),
       only("eval_interval_secs", group, eval_bit, real(&O::eval_interval_secs),
            "seconds until the next look for a checkpoint"),
-      only("raw_weights", group, eval_bit | predict_bit | export_bit, boolean(&O::raw_weights),
+      only("raw_weights", group, eval_bit | predict_bit, boolean(&O::raw_weights),
            "use the variables, not their moving averages"),
   };
 }
@@ -36,11 +36,13 @@ std::vector<Flag> bench_flags() {
       axis("batch_size", whole_list(&O::batch_sizes, 1, 65536), "examples per step in each tower"),
       axis("num_gpus", whole_list(&O::tower_counts, 1, 1024), "numbers of towers"),
       axis("precision", choice_list(&O::precisions, kPrecisions), "of the arithmetic"),
-      axis("convolution", choice_list(&O::convolutions, kConvolutions), "on the CPU"),
+      axis("convolution", choice_list(&O::convolutions, kConvolutions),
+           "of 5 x 5 kernels on the CPU"),
       axis("compute_threads", whole_list(&O::thread_counts, 0, 4096),
-           "of all CPU devices; 0: as many as allowed"),
+           "threads of all CPU devices; 0: as many as allowed"),
       axis("input_threads", whole_list(&O::input_thread_counts, 0, 1024),
-           "that prepare batches for input and train; 0: none, they are made when needed"),
+           "threads that prepare batches for --what=input and train; 0: none, a batch is made when "
+           "it is needed"),
       only("what", Group::run, bench_bit, choice(&O::what, {"step", "input", "train", "layers"}),
            "training steps on one batch, the making of batches, both, or a step's layers"),
       only("warmup", Group::run, bench_bit, whole(&O::warmup, 0, 1000000),
@@ -49,7 +51,7 @@ std::vector<Flag> bench_flags() {
            "measurements, each of as many steps as last 0.1 s"),
       only("csv", Group::output, bench_bit,
            text(&O::csv, "FILE", "the name of a file, or nothing", anything),
-           "add rows to it; combinations that it holds already are left out"),
+           "add rows to this file; combinations that it has already are left out"),
   };
 }
 
@@ -62,10 +64,16 @@ std::vector<Flag> exchange_flags() {
            "what to export: PREFIX, or a folder's latest"),
       only("format", group, export_bit, choice(&O::format, {"auto", "safetensors", "onnx"}),
            "auto goes by the ending of --output"),
-      only("output", group, export_bit | import_bit, file(&O::output),
-           "the file to write; import: a checkpoint of this name in place of train_dir"),
+      only("output", group, export_bit, file(&O::output), "the file to write"),
+      only("train_dir", group, import_bit, folder(&SharedOptions::train_dir),
+           "gets the checkpoint; a folder that holds none yet"),
+      only("output", group, import_bit,
+           text(&SharedOptions::output, "CHECKPOINT", "the name of a checkpoint", anything),
+           "write a checkpoint of this name, PREFIX, instead of one in --train_dir"),
       only("preprocessing", group, export_bit, boolean(&O::preprocessing),
            "the ONNX model takes 32x32 images as bytes, not the evaluation's crops"),
+      only("raw_weights", group, export_bit, boolean(&SharedOptions::raw_weights),
+           "the ONNX model gets the variables, not their moving averages"),
   };
 }
 

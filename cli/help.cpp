@@ -58,7 +58,7 @@ std::string help(const CommandRow& command) {
   std::string text = "Usage: towers " + command.usage + "\n\n" + command.summary + ".\n\n";
   for (const std::string& example : command.examples) text += "  " + example + "\n";
   if (&command == &commands().front()) {
-    text += "\nOther commands (towers COMMAND --help tells their flags)\n";
+    text += "\nOther commands (towers COMMAND --help lists their flags)\n";
     for (const CommandRow& row : commands()) {
       if (&row != &command) text += wrapped("  " + row.name, kCommandColumn, row.summary);
     }
@@ -77,11 +77,11 @@ std::string help(const CommandRow& command) {
     if (idle(flag, command)) others += (others.empty() ? "--" : ", --") + flag.name;
   }
   if (!others.empty()) {
-    text.append("\n").append(wrapped("", 0, "Taken too, without effect here: " + others));
+    text.append("\n").append(wrapped("", 0, "Accepted too, without effect here: " + others));
   }
   text +=
-      "\nDefaults stand in brackets. A flag is written --flag=value or --flag value, a\n"
-      "switch --flag, --flag=true, --flag=false or --noflag; one dash does too.";
+      "\nDefaults are in brackets. A flag is written --flag=value or --flag value, a\n"
+      "switch --flag, --flag=true, --flag=false or --noflag; one dash works too.";
   return text;
 }
 

@@ -35,6 +35,7 @@ std::string flag_paragraph(const Flag& flag) {
   std::string owners;
   for (const CommandRow& command : commands())
     if ((flag.used & command.bit) != 0) owners += (owners.empty() ? "" : ", ") + command.name;
+  if (flag.used == unsigned{every_bit}) owners = "all commands";
   return paragraph(tag, text + ". (" + owners + ")");
 }
 
@@ -64,22 +65,27 @@ std::string man_page() {
       ".SH FLAGS\n"
       "A flag is written \\-\\-flag=value or \\-\\-flag value, a switch \\-\\-flag, "
       "\\-\\-flag=true,\n"
-      "\\-\\-flag=false or \\-\\-noflag; one dash does too.\n"
-      "Defaults stand in brackets, the commands for which a flag does something in parentheses.\n";
+      "\\-\\-flag=false or \\-\\-noflag; one dash works too.\n"
+      "Defaults are in brackets, the commands for which a flag does something in parentheses.\n";
   for (int group = 0; group <= static_cast<int>(Group::general); ++group) {
     text += ".SS " + std::string(title(static_cast<Group>(group))) + "\n";
     for (const Flag& flag : flags())
       if (static_cast<int>(flag.group) == group) text += flag_paragraph(flag);
   }
-  return text +
-         ".SH EXIT STATUS\n"
-         "0: done, also after SIGUSR1 and \\-\\-max_seconds.\n"
-         "1: something outside is wrong (data, disk, network, diverged), said in one line.\n"
-         "2: a wrong flag.\n"
-         "130, 143, 129: ended by SIGINT, SIGTERM, SIGHUP, with a checkpoint saved.\n"
+  return text + ".SH EXIT STATUS\n" +
+         paragraph("0", "Done; also after SIGUSR1 and --max_seconds.") +
+         paragraph(
+             "1",
+             "Something outside is wrong (data, disk, network, diverged); one line says what.") +
+         paragraph("2", "A wrong flag, value or command.") +
+         paragraph("130, 143, 129", "Ended by SIGINT, SIGTERM, SIGHUP, with a checkpoint saved.") +
          ".SH FILES\n"
-         "\\fItrain_dir\\fR/model.ckpt\\-\\fISTEP\\fR.*, \\fItrain_dir\\fR/checkpoint,\n"
-         "\\fItrain_dir\\fR/events.out.tfevents.*, \\fItrain_dir\\fR/flags.txt";
+         ".nf\n"
+         "\\fItrain_dir\\fR/model.ckpt\\-\\fISTEP\\fR.*\n"
+         "\\fItrain_dir\\fR/checkpoint\n"
+         "\\fItrain_dir\\fR/events.out.tfevents.*\n"
+         "\\fItrain_dir\\fR/flags.txt\n"
+         ".fi";
 }
 
 }  // namespace towers::cli

@@ -99,6 +99,32 @@ TEST_CASE("fish takes its script") {
   check_syntax("fish");
 }
 
+TEST_CASE("fish offers commands, flags of the command, and their values") {
+  if (!installed("fish")) return skip("fish is not installed");
+  TemporaryFolder folder;
+  write_file(folder.path() / "towers.fish", completion_script("fish") + "\n");
+  write_file(folder.path() / "devices.txt", "");  // no command is a file
+  // What stands before the tab is offered, behind it is what it means.
+  const auto offers = [&](const std::string& line) {
+    std::istringstream lines(output_of("cd " + folder.path().string() +
+                                       " && HOME=$PWD fish --no-config -c 'source towers.fish; "
+                                       "complete -C \"" +
+                                       line + "\"' 2>&1"));
+    WordSet found;
+    for (std::string word; std::getline(lines, word);)
+      found.insert(word.substr(0, word.find('\t')));
+    return found;
+  };
+  CHECK(offers("towers dev") == WordSet{"devices"});
+  CHECK(offers("towers eval --run_o") == WordSet{"--run_once"});
+  CHECK(offers("towers --max_st") == WordSet{"--max_steps"});
+  CHECK(offers("towers eval --max_st").empty());
+  CHECK(offers("towers eval dev").empty());
+  CHECK(offers("towers import dev") == WordSet{"devices.txt"});
+  CHECK(offers("towers --decay_by=") == WordSet{"--decay_by=steps", "--decay_by=examples"});
+  CHECK(offers("towers completion ") == WordSet{"bash", "zsh", "fish"});
+}
+
 TEST_CASE("there is a script for three shells") {
   CHECK_THROWS_AS(completion_script("tcsh"), towers::UsageError);
   for (const char* shell : {"bash", "zsh", "fish"}) {
@@ -122,4 +148,5 @@ TEST_CASE("the manual page has every command and flag, and only macros that man 
                 line.substr(0, line.find(' '))) == 1);
     CHECK_FALSE(line.starts_with('\''));
   }
+  CHECK(page.find("# begins a comment. (all commands)") != std::string::npos);
 }
