@@ -4,6 +4,7 @@ import shutil
 import unittest
 
 import numpy as np
+import safetensors.numpy
 import tensorflow.compat.v1 as tf
 
 from common import AVERAGE, SHAPES, SMALL, FolderTest, towers
@@ -23,6 +24,15 @@ class ToTensorFlow(FolderTest):
         self.assertEqual(reader.get_variable_to_shape_map(), want)
         self.assertEqual(set(reader.get_variable_to_dtype_map().values()), {tf.float32})
         self.assertEqual(reader.get_tensor("global_step"), 5.0)  # updates made
+
+    def test_values_agree_bit_for_bit(self):
+        path = self.path("ours.safetensors")
+        towers("export", f"--checkpoint={self.train_dir}", f"--output={path}")
+        ours = safetensors.numpy.load_file(path)  # as our own reader has the checkpoint
+        theirs = tf.train.load_checkpoint(self.train_dir)
+        self.assertEqual(set(ours), set(theirs.get_variable_to_shape_map()))
+        for name, value in ours.items():
+            self.assertEqual(value.tobytes(), np.asarray(theirs.get_tensor(name)).tobytes(), name)
 
     def test_state_file(self):
         state = tf.train.get_checkpoint_state(self.train_dir)

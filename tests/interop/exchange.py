@@ -1,6 +1,4 @@
 """ONNX Runtime and the safetensors package on what `towers export` writes."""
-import csv
-import io
 import json
 import os
 import unittest
@@ -12,50 +10,23 @@ import safetensors
 import safetensors.numpy
 from PIL import Image
 
-from common import AVERAGE, SHAPES, FolderTest, towers
+from common import (AVERAGE, SHAPES, FolderTest, data_folder, evaluation_input, our_table,
+                    right_of_our_evaluation, test_images, towers)
 
-# TOWERS_DATA names a folder with the test set; without it the synthetic one serves.
-DATA = os.environ.get("TOWERS_DATA")
-DATASET = (f"--data_dir={DATA}", "--nodownload") if DATA else ("--dataset=synthetic",)
 # TOWERS_CHECKPOINT names a trained one; without it one is trained for a moment.
 CHECKPOINT = os.environ.get("TOWERS_CHECKPOINT")
-# How many pictures ONNX Runtime computes; all 10,000 take it half a minute.
-COUNT = int(os.environ.get("TOWERS_EXAMPLES", "1000"))
-
-
-def our_table(checkpoint, *flags):
-    out = towers("predict", "--csv=-", "--logits", "--device=cpu", *DATASET,
-                 f"--checkpoint_dir={checkpoint}", *flags).stdout
-    rows = list(csv.DictReader(io.StringIO(out)))
-    logits = np.array([[float(v) for k, v in row.items() if k.startswith("logit_")] for row in rows])
-    return rows, logits
-
-
-def pictures():
-    """The test set as [count, 32, 32, 3] bytes, or None where it is computed."""
-    if not DATA:
-        return None
-    folder = os.path.join(DATA, "cifar-10-batches-bin")
-    folder = folder if os.path.isdir(folder) else DATA
-    records = np.fromfile(os.path.join(folder, "test_batch.bin"), np.uint8).reshape(-1, 3073)
-    return records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-
-
-def evaluation_input(images):
-    crop = images[:, 4:28, 4:28].astype(np.float64)
-    mean = crop.mean(axis=(1, 2, 3), keepdims=True)
-    deviation = np.maximum(crop.std(axis=(1, 2, 3), keepdims=True), 1 / np.sqrt(1728))
-    return ((crop - mean) / deviation).astype(np.float32)
 
 
 class Exchange(FolderTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        cls.data = data_folder(os.path.join(cls.folder, "data"))
+        cls.images, cls.labels = test_images(cls.data)
         cls.run_dir = CHECKPOINT or os.path.join(cls.folder, "train")
         if not CHECKPOINT:
-            towers("train", *DATASET, "--device=cpu", "--batch_size=32", "--max_steps=60", "--seed=3",
-                   f"--train_dir={cls.run_dir}")
+            towers("train", f"--data_dir={cls.data}", "--nodownload", "--device=cpu", "--batch_size=32",
+                   "--max_steps=60", "--seed=3", f"--train_dir={cls.run_dir}")
 
     def export(self, name, *flags):
         path = self.path(name)
@@ -72,34 +43,35 @@ class Exchange(FolderTest):
                              else "moving_averages")
             self.assertEqual(len(properties["classes"].split(",")), 10)
 
-    def compare(self, *flags):
-        images = pictures()
-        if images is None:
-            self.skipTest("needs TOWERS_DATA, a folder with cifar-10-batches-bin")
-        rows, ours = our_table(self.run_dir, *flags)
-        cases = ((self.export("crops.onnx", *flags), evaluation_input),
-                 (self.export("bytes.onnx", "--preprocessing", *flags), lambda x: x))
+    def compare(self, count, model, prepare, *flags):
+        """How many of the first images ONNX Runtime classifies rightly, each as towers does."""
+        rows, ours = our_table(self.data, self.run_dir, *flags)
         names = [key.removeprefix("logit_") for key in rows[0] if key.startswith("logit_")]
-        for path, prepare in cases:
-            session = onnxruntime.InferenceSession(path)
-            worst = 0.0
-            for first in range(0, COUNT, 100):
-                end = min(first + 100, COUNT)
-                logits, probabilities = session.run(None, {"images": prepare(images[first:end])})
-                worst = max(worst, np.abs(logits - ours[first:end]).max())
-                for i in range(first, end):
-                    self.assertEqual(names[logits[i - first].argmax()], rows[i]["class"], f"image {i}")
-                    self.assertAlmostEqual(probabilities[i - first].max(), float(rows[i]["probability"]),
-                                           delta=1e-4)
-            print(f"{os.path.basename(path)} {' '.join(flags)}: {COUNT} images, "
-                  f"largest difference of a logit {worst:.2g}")
-            self.assertLess(worst, 1e-4)
+        session = onnxruntime.InferenceSession(model)
+        worst = right = 0
+        for first in range(0, count, 100):
+            end = min(first + 100, count)
+            logits, probabilities = session.run(None, {"images": prepare(self.images[first:end])})
+            worst = max(worst, np.abs(logits - ours[first:end]).max())
+            right += int((logits.argmax(axis=1) == self.labels[first:end]).sum())
+            for i in range(first, end):
+                self.assertEqual(names[logits[i - first].argmax()], rows[i]["class"], f"image {i}")
+                self.assertAlmostEqual(probabilities[i - first].max(), float(rows[i]["probability"]),
+                                       delta=1e-4)
+        print(f"{os.path.basename(model)} {' '.join(flags)}: {count} images, "
+              f"largest difference of a logit {worst:.2g}")
+        self.assertLess(worst, 1e-4)
+        return right
 
-    def test_onnx_runtime_agrees_on_the_averages(self):
-        self.compare()
+    def test_onnx_runtime_agrees_on_the_averages_on_all_images(self):
+        right = self.compare(10000, self.export("bytes.onnx", "--preprocessing"), lambda x: x)
+        self.assertEqual(right, right_of_our_evaluation(self.data, self.run_dir, self.path("eval")))
+
+    def test_onnx_runtime_agrees_on_crops(self):
+        self.compare(1000, self.export("crops.onnx"), evaluation_input)
 
     def test_onnx_runtime_agrees_on_the_variables(self):
-        self.compare("--raw_weights")
+        self.compare(1000, self.export("raw.onnx", "--raw_weights"), evaluation_input, "--raw_weights")
 
     def test_pictures_of_any_size_are_cropped_and_filtered_as_pillow_does(self):
         generator = np.random.default_rng(5)
@@ -163,8 +135,8 @@ class Exchange(FolderTest):
         path = self.path("theirs.safetensors")
         safetensors.numpy.save_file(only, path, metadata={"global_step": "5"})
         towers("import", path, f"--train_dir={self.path('imported')}")
-        rows, logits = our_table(self.path("imported"))  # no averages there: they are the variables
-        _, raw = our_table(self.run_dir, "--raw_weights")
+        _, logits = our_table(self.data, self.path("imported"))  # no averages there: they are the variables
+        _, raw = our_table(self.data, self.run_dir, "--raw_weights")
         np.testing.assert_array_equal(logits, raw)
 
 
