@@ -1,7 +1,6 @@
 #pragma once
-// Owners for the CUDA runtime's handles, one stream one owner. What the module
-// calls of the runtime library goes through this file and launch.h, but for listing devices and the
-// stopwatch of cudnn_graph.cpp.
+// Owners for the CUDA runtime's handles, one stream one owner. What the module calls of the runtime
+// library goes through this file and launch.h, but for listing devices and timing (stopwatch.h).
 
 #include <cuda_runtime.h>
 

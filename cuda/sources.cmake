@@ -11,6 +11,7 @@ set(cuda_sources
   cudnn_graph.cpp
   devices.cpp
   engine_cache.cpp
+  engine_key.cpp
   free_memory.cpp
   inference.cpp
   input.cpp
