@@ -19,6 +19,7 @@ cuda::Loaded load_gpu_backend(const cli::CommonOptions& options,
   cuda::BackendOptions gpu;
   gpu.allow_tf32 = options.allow_tf32;
   gpu.debug = &cli::log_debug;
+  gpu.warning = &cli::log_warning;
   return cuda::load_backend(gpu, surroundings);
 }
 

@@ -1,5 +1,7 @@
 #include "cuda/backend.h"
 
+#include <utility>
+
 #include "core/error.h"
 #include "cuda/devices.h"
 #include "cuda/engine_cache.h"
@@ -34,6 +36,7 @@ class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(const BackendOptions& options)
       : allow_tf32_(options.allow_tf32),
+        warning_(options.warning),
         engines_(engine_cache_file(), options.debug),
         devices_(list_devices()) {
     if (devices_.empty()) throw Error("no CUDA device is visible");
@@ -53,8 +56,10 @@ class CudaBackend final : public Backend {
     if (options.device_of_tower.empty()) throw UsageError("--num_gpus must be at least 1");
     for (const int device : options.device_of_tower) check_device(device, options.precision);
     return with_storage(options.precision, [&](auto storage) -> std::unique_ptr<Towers> {
-      return std::make_unique<CudaTowers<typename decltype(storage)::type>>(net, options,
-                                                                            allow_tf32_, &engines_);
+      auto towers = std::make_unique<CudaTowers<typename decltype(storage)::type>>(
+          net, options, allow_tf32_, &engines_);
+      if (!towers->captures_updates()) tell_of_slow_updates();
+      return towers;
     });
   }
 
@@ -70,6 +75,13 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  void tell_of_slow_updates() {
+    if (std::exchange(told_, true) || warning_ == nullptr) return;
+    warning_(
+        "steps on GPUs take some microseconds longer than they need: this driver does not tell "
+        "which part of a captured graph the update is (cudaGraphKernelNodeGetParams), so each is "
+        "enqueued by itself; a newer NVIDIA driver may");
+  }
   void check_device(int device, Precision precision) const {
     if (device < 0 || device >= static_cast<int>(devices_.size()))
       throw Error("there is no device /gpu:" + std::to_string(device) + "; the last one is " +
@@ -78,6 +90,8 @@ class CudaBackend final : public Backend {
   }
 
   bool allow_tf32_;
+  void (*warning_)(const std::string& line);
+  bool told_ = false;
   EngineCache engines_;
   std::vector<Device> devices_;  // index: CUDA ordinal
   std::string description_;

@@ -12,6 +12,7 @@ namespace towers::cuda {
 struct BackendOptions {
   bool allow_tf32 = false;                           // fp32 products may round their inputs to TF32
   void (*debug)(const std::string& line) = nullptr;  // takes lines for who debugs
+  void (*warning)(const std::string& line) = nullptr;  // takes lines for all
 };
 
 // What the module exports, as "towers_cuda_backend". `stamp` is the caller's kModuleStamp (see

@@ -72,21 +72,24 @@ void Rank<T>::capture() {
   const auto enqueue_parts = [&](const Slot& slot) {
     for (std::size_t part = 0; part < buckets().size(); ++part) enqueue_part(slot, part);
   };
-  const auto enqueue_update = [&] { update(compute_, update_arguments(0, 1, 0)); };
+  const UpdateArguments<T> none = update_arguments(0, 1, 0);
+  const auto enqueue_update = [&] { update(compute_, none); };
   // Once for real, on zeros: libraries may load code at the first call, which capturing forbids.
   enqueue_parts(slots_[0]);
   enqueue_update();
   write_first_state();
+  update_ = Graph::capture(compute_, enqueue_update);
+  captures_updates_ = set_update(update_, none);
   for (Slot& slot : slots_) {
     for (std::size_t part = 0; part < buckets().size(); ++part)
       slot.parts.push_back(Graph::capture(compute_, [&] { enqueue_part(slot, part); }));
-    if (!whole_steps()) continue;
+    if (!alone() || options_.ranks > 1) continue;
     slot.step = Graph::capture(compute_, [&] {
       enqueue_parts(slot);
       enqueue_update();
     });
+    captures_updates_ = set_update(slot.step, none) && captures_updates_;
   }
-  update_ = Graph::capture(compute_, enqueue_update);
 }
 
 // Of what steps hand on from one to the next, but for the variables.
@@ -198,17 +201,18 @@ template <class T>
 void Rank<T>::apply_gradients(float learning_rate, float average_decay, std::int64_t step) {
   const UpdateArguments<T> a = update_arguments(learning_rate, average_decay, step);
   const DeviceGuard guard(options_.device);
-  if (passes_left_ && set_update(slots_[last_slot_].step, a)) {
-    slots_[last_slot_].step.launch(compute_);
-    slots_[last_slot_].consumed.record(compute_);
-    passes_left_ = false;
-    return;
-  }
-  finish_passes();
-  if (set_update(update_, a))
-    update_.launch(compute_);
-  else
+  if (!captures_updates_) {
     update(compute_, a);
+  } else if (passes_left_) {
+    Slot& slot = slots_[last_slot_];
+    set_update(slot.step, a);
+    slot.step.launch(compute_);
+    slot.consumed.record(compute_);
+    passes_left_ = false;
+  } else {
+    set_update(update_, a);
+    update_.launch(compute_);
+  }
 }
 
 template <class T>

@@ -44,6 +44,9 @@ class Rank {
   Stream& compute() { return compute_; }
   Stream& reduction() { return reduction_; }
   float loss_scale();  // of the step enqueued last; waits for the compute stream
+  // Whether updates are launched as graphs. False where CUDA does not tell which part of a captured
+  // graph the update is: then every update is enqueued by itself, which takes longer.
+  bool captures_updates() const { return captures_updates_; }
   const std::vector<Bucket>& buckets() const { return plan_->buckets(); }
 
   // Batches of `form` may come from now on (Towers::make_input); after drop_input images alone may.
@@ -96,7 +99,7 @@ class Rank {
     Event ready;                      // images and labels are whole
     Event consumed;                   // the passes have read them
     std::vector<Graph> parts;
-    Graph step;  // of whole_steps(): all parts and the update
+    Graph step;  // where alone() on the only rank: all parts and the update
   };
 
   // One tower's gradients are the rank's, where they lie.
@@ -106,7 +109,7 @@ class Rank {
   void capture();
   void write_first_state();
   // Whether passes and update are one graph: nothing comes between them.
-  bool whole_steps() const { return alone() && options_.ranks == 1; }
+  bool whole_steps() const { return alone() && options_.ranks == 1 && captures_updates_; }
   // Enqueues the passes that compute_gradients has left for the update.
   void finish_passes();
   UpdateArguments<T> update_arguments(float learning_rate, float average_decay,
@@ -130,6 +133,7 @@ class Rank {
   std::unique_ptr<DeviceInput> maker_;  // null: batches are images
   std::span<float> arrivals_;           // of images from the host; empty where T is float
   Graph update_;
+  bool captures_updates_ = false;
   bool passes_left_ = false;  // of the last slot, for the update
   std::array<Slot, 2> slots_;
   std::size_t next_slot_ = 0, last_slot_ = 0;

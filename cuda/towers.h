@@ -2,6 +2,7 @@
 // Training on GPUs: one rank per GPU in use, towers over ranks, gradients summed over ranks, those
 // of other processes among them.
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,6 +26,11 @@ class CudaTowers final : public Towers {
   // engines: while it compiles.
   CudaTowers(const Net& net, const CompileOptions& options, bool allow_tf32, EngineCache* engines);
   ~CudaTowers() override;
+
+  // Rank::captures_updates of all.
+  bool captures_updates() const {
+    return std::ranges::all_of(ranks_, [](const auto& rank) { return rank->captures_updates(); });
+  }
 
   bool make_input(InputForm form, const TrainingRecords& set) override;
   void compute_gradients(std::span<const Batch> batches, bool keep_activations) override;

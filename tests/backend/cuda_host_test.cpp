@@ -117,6 +117,26 @@ TEST_CASE("many orders of events give one result where a whole step is one graph
   CHECK(run({.devices = 2, .names_kernels = false}, problems, 2) == apart);
 }
 
+std::vector<std::string> g_warnings;
+
+TEST_CASE("that updates are enqueued by themselves is told, once") {
+  const Problem problem = draw_problem(small_net({1, 1, 6}, {}), 2);
+  for (const int devices : {1, 2})
+    for (const bool names_kernels : {true, false}) {
+      CAPTURE(devices, names_kernels);
+      g_warnings.clear();
+      cuda_host::start({.devices = devices, .names_kernels = names_kernels});
+      {
+        const std::unique_ptr<Backend> backend = cuda::make_cuda_backend(
+            {.warning = [](const std::string& line) { g_warnings.push_back(line); }});
+        for (int time = 0; time < 2; ++time) compile({}, *backend, problem, 1, devices);
+      }
+      for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+      REQUIRE(g_warnings.size() == (names_kernels ? 0 : 1));
+      if (!names_kernels) CHECK_THAT(g_warnings[0], Catch::Contains("enqueued by itself"));
+    }
+}
+
 TEST_CASE(
     "a net that does not fit says what to lower, leaves nothing behind and may be made smaller") {
   cuda_host::start({.devices = 2, .memory = 40 << 20});
