@@ -82,14 +82,19 @@ class NcclAllReduce final : public AllReduce<W> {
     ncclUniqueId id;
     static_assert(sizeof id == sizeof group.id);
     std::memcpy(&id, group.id.data(), sizeof id);
-    const ncclResult_t result = in_group([&](std::size_t g) {
-      const DeviceGuard guard(devices[g]);
-      return nccl_.comm_init_rank(&communicators_[g], group.gpus, id,
-                                  group.first + static_cast<int>(g));
-    });
-    if (result == ncclSuccess) return;
-    abandon();
-    nccl_.check(result, "the GPUs could not be joined");
+    // A GPU that cannot be used is found here: a group that ends without it would wait for it.
+    for (const int device : devices) const DeviceGuard usable(device);
+    try {
+      nccl_.check(in_group([&](std::size_t g) {
+                    const DeviceGuard guard(devices[g]);
+                    return nccl_.comm_init_rank(&communicators_[g], group.gpus, id,
+                                                group.first + static_cast<int>(g));
+                  }),
+                  "the GPUs could not be joined");
+    } catch (const Error&) {
+      abandon();
+      throw;
+    }
   }
   ~NcclAllReduce() override {
     for (const ncclComm_t communicator : communicators_) nccl_.comm_destroy(communicator);
@@ -135,9 +140,14 @@ class NcclAllReduce final : public AllReduce<W> {
   ncclResult_t in_group(const Call& call) {
     nccl_.check(nccl_.group_start(), "a group could not be started");
     ncclResult_t result = ncclSuccess;
-    for (std::size_t g = 0; g < communicators_.size() && result == ncclSuccess; ++g)
-      result = call(g);
-    const ncclResult_t end = nccl_.group_end();  // an open group would swallow all later calls
+    try {
+      for (std::size_t g = 0; g < communicators_.size() && result == ncclSuccess; ++g)
+        result = call(g);
+    } catch (const Error&) {
+      nccl_.group_end();  // an open group would swallow all later calls
+      throw;
+    }
+    const ncclResult_t end = nccl_.group_end();
     return result == ncclSuccess ? end : result;
   }
 
