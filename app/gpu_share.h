@@ -13,11 +13,15 @@ struct GpuShare {
 };
 GpuShare gpu_share_of(const std::vector<std::string>& seen, int rank, int count);
 
-// GPUs that ranks train on: used[r] of rank r. Where two ranks have the same one, which NCCL
-// refuses, a line for the user that names both and the GPU; else empty.
+// GPUs that ranks train on: used[r] of rank r. Where two ranks have the same one, or two parts
+// (MIG) of one, which NCCL refuses, a line for the user that names both and the GPU; else empty.
+struct RankGpu {
+  std::string uuid;        // "GPU-...", or "MIG-..." of a part
+  std::string pci_bus_id;  // of the machine; all parts of a GPU have the same
+};
 struct RankGpus {
   std::string host;
-  std::vector<std::string> gpus;  // "GPU-..." (PCI bus id)
+  std::vector<RankGpu> gpus;
 };
 std::string gpu_used_twice(const std::vector<RankGpus>& used);
 

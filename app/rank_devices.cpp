@@ -11,21 +11,17 @@
 namespace towers::app {
 namespace {
 
-std::string name_of(const Device& gpu) {
-  return gpu.uuid + " (" + gpu.pci_bus_id + ")";
-}
-
 std::string to_text(const RankGpus& rank) {
   std::string text = rank.host;
-  for (const std::string& gpu : rank.gpus) text += "\n" + gpu;
+  for (const RankGpu& gpu : rank.gpus) text += "\n" + gpu.uuid + " " + gpu.pci_bus_id;
   return text;
 }
 
 RankGpus to_rank_gpus(const std::string& text) {
   RankGpus rank;
-  std::istringstream lines(text);
-  std::getline(lines, rank.host);
-  for (std::string line; std::getline(lines, line);) rank.gpus.push_back(line);
+  std::istringstream words(text);
+  std::getline(words, rank.host);
+  for (RankGpu gpu; words >> gpu.uuid >> gpu.pci_bus_id;) rank.gpus.push_back(gpu);
   return rank;
 }
 
@@ -41,8 +37,10 @@ void require_equal_kind(Ranks& ranks, const Backend& backend) {
 void require_own_gpus(Ranks& ranks, const Backend& backend, const Placement& placement) {
   RankGpus mine{host_name(), {}};
   for (const int d :
-       std::set<int>(placement.device_of_tower.begin(), placement.device_of_tower.end()))
-    mine.gpus.push_back(name_of(backend.devices()[static_cast<std::size_t>(d)]));
+       std::set<int>(placement.device_of_tower.begin(), placement.device_of_tower.end())) {
+    const Device& gpu = backend.devices()[static_cast<std::size_t>(d)];
+    mine.gpus.push_back({gpu.uuid, gpu.pci_bus_id});
+  }
   std::vector<RankGpus> used;
   for (const std::string& text : ranks.gather(to_text(mine))) used.push_back(to_rank_gpus(text));
   const std::string twice = gpu_used_twice(used);

@@ -43,10 +43,23 @@ TEST_CASE("ranks that see GPUs of their own take all of them") {
 }
 
 TEST_CASE("a GPU that two ranks would train on is named with both") {
-  CHECK(gpu_used_twice({{"node1", {"GPU-1", "GPU-2"}}, {"node2", {"GPU-3"}}}).empty());
+  const RankGpu first{"GPU-1", "41:00"}, second{"GPU-2", "61:00"}, far{"GPU-3", "41:00"};
+  CHECK(gpu_used_twice({{"node1", {first, second}}, {"node2", {far}}}).empty());
   const std::string line =
-      gpu_used_twice({{"node1", {"GPU-1"}}, {"node2", {"GPU-3"}}, {"node1", {"GPU-2", "GPU-1"}}});
-  CHECK(line.starts_with("rank 0 on node1 and rank 2 on node1 would share GPU-1, which NCCL"));
+      gpu_used_twice({{"node1", {first}}, {"node2", {far}}, {"node1", {second, first}}});
+  CHECK(line.starts_with(
+      "rank 0 on node1 and rank 2 on node1 would share GPU-1 (41:00), which NCCL"));
+}
+
+TEST_CASE("two parts of one GPU are named as what they are, on one machine alone") {
+  const RankGpu first{"MIG-1", "41:00"}, second{"MIG-2", "41:00"}, other{"MIG-3", "61:00"};
+  CHECK(gpu_used_twice({{"node1", {first}}, {"node1", {other}}, {"node2", {second}}}).empty());
+  CHECK(gpu_used_twice({{"node1", {first}}, {"node1", {other}}, {"node1", {second}}})
+            .starts_with("rank 0 on node1 and rank 2 on node1 would train on parts (MIG) of one "
+                         "GPU, 41:00, which NCCL refuses; "));
+  // Also where two containers give one machine two names.
+  CHECK(gpu_used_twice({{"node1", {first}}, {"node2", {first}}})
+            .starts_with("rank 0 on node1 and rank 1 on node2 would share MIG-1 (41:00), "));
 }
 
 }  // namespace
