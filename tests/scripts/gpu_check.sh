@@ -18,10 +18,12 @@ machine() {
   fake python3 'exit 1'
   rm -f bin/compute-sanitizer
   pack towers "$1"
+  pack gpu_rates 'echo "{\"fp32\": 0.6305, \"fp16\": 9, \"bf16\": 10.0, \"conv2_batch\": 2048, \"conv2_forward\": 5.0, \"conv2_input_gradient\": 4.04, \"conv2_weight_gradient\": 3.0}"'
   pack backend_tests_cuda "echo 'All tests passed (9 assertions in 3 test cases)'; echo"
 }
+export FAKE_GPUS='"/gpu:0"'
 works='case "$*" in
-  devices*) echo "{\"description\":\"Fake GPU\"}" ;;
+  devices*) echo "{\"names\":[$FAKE_GPUS],\"description\":\"Fake GPU\"}" ;;
   bench*) echo "{\"what\":\"step\",\"examples_per_sec\":600.5,\"ms_per_step\":0.2131,\"gflops\":63.05}" ;;
   eval*) echo "2026-12-01 10:00:00.000000: precision @ 1 = 0.600" ;;
   *) for flag; do case $flag in --train_dir=*) folder=${flag#*=} ;; esac; done; mkdir -p "$folder"; echo data >"$folder/model.ckpt-39.data-00000-of-00001"
@@ -57,9 +59,12 @@ all_parts_pass() {
   has_row '^CIFAR-10, 2000 steps, evaluated +passed +[0-9]+ s +precision @ 1 after 2000 steps: 0.600 on the GPU, 0.600 on the CPU$'
   has_row '^resumed bit for bit +passed'
   has_row '^engines kept in a file +passed +[0-9]+ s +1 engines kept; started in [0-9]+ s, then in [0-9]+ s$'
-  has_row '^batch 128, fp32, step alone +passed +[0-9]+ s +600 examples/sec, 213.1 us a step, 0.06 TFLOP/s$'
+  has_row '^batch 128, fp32, step alone +passed +[0-9]+ s +600 examples/sec, 213.1 us a step, 0.06 TFLOP/s, 10.0 % of the matrix rate in fp32$'
+  has_row '^batch 128, TF32, step alone +passed +[0-9]+ s +600 examples/sec, 213.1 us a step, 0.06 TFLOP/s$'
+  has_row '^matrix units, conv2 at batch 2048 +passed +[0-9]+ s +bf16 10.0 TFLOP/s; of it conv2 at batch 2048: forward 50 %, input gradient 40 %, weight gradient 30 %$'
   has_row '^batch 128, fp16, host input +passed'
   has_row '^PyTorch, batch 128, graph_cl_band +not run +[0-9]+ s +no PyTorch'
+  for part in 'two GPUs and one' 'two processes and one' 'all GPUs, bf16'; do has_row "^$part.* +not run +[0-9]+ s +one GPU$"; done
   has_row '^compute-sanitizer memcheck +not run +[0-9]+ s +no compute-sanitizer$'
   ! grep -q FAILED out || fail 'a part failed'
   grep -q '"figures": {"what":"step","examples_per_sec":600.5' results/gpu_check.json || fail 'no figures'
@@ -86,6 +91,38 @@ a_resumed_run_that_differs_is_a_failure() {
   machine "$(sed 's/echo data >/echo "$RANDOM$RANDOM" >/' <<<"$works")"
   run 1 "$check" --out results
   has_row '^resumed bit for bit +FAILED'
+}
+
+# A machine with two GPUs and an mpirun that does as the shell code says.
+two_gpus() {
+  FAKE_GPUS='"/gpu:0","/gpu:1"'
+  fake mpirun "$1"
+  machine "$works"
+}
+with_mpi_module() { mkdir -p payload/bin; touch payload/bin/libtowers_mpi.so; }
+
+several_gpus_are_compared() {
+  with_mpi_module
+  two_gpus 'shift 2; "$@"'
+  run 0 "$check" --out results
+  has_row '^two GPUs and one, same bytes +passed +[0-9]+ s +step 39 is the same, byte for byte, on two GPUs and on one$'
+  has_row '^two processes and one, same bytes +passed +[0-9]+ s +step 39 is the same'
+  has_row '^all GPUs, bf16, step alone +passed +[0-9]+ s +600 examples/sec'
+  grep -qE '^mpirun\|-np\|2\|.*\|--device=gpu\|.*\|--num_gpus=1\|' calls || fail 'mpirun was not asked for two processes'
+}
+
+two_processes_that_differ_are_a_failure() {
+  with_mpi_module
+  two_gpus 'shift 2; "$@"; for flag; do case $flag in --train_dir=*) echo other >"${flag#*=}/model.ckpt-39.data-00000-of-00001" ;; esac; done'
+  run 1 "$check" --out results
+  has_row '^two processes and one, same bytes +FAILED'
+}
+
+two_processes_need_mpi() {
+  two_gpus 'exit 1'
+  run 0 "$check" --out results
+  has_row '^two GPUs and one, same bytes +passed'
+  has_row '^two processes and one, same bytes +not run +[0-9]+ s +no MPI module in this build$'
 }
 
 engines_that_are_not_kept_are_a_failure() {

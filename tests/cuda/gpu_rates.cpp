@@ -1,0 +1,179 @@
+// What a GPU's matrix units make here, and what conv2's three passes make of that: one line of
+// JSON, TFLOP/s each, for scripts/gpu_check.
+
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "cuda/cudnn_graph.h"
+#include "cuda/stopwatch.h"
+
+namespace towers::cuda {
+namespace {
+
+constexpr double kShortest = 100;  // milliseconds that are timed: clocks settle, launches overlap
+constexpr int kMatrixSide = 8192;
+constexpr int kBatch = 2048;
+
+// Milliseconds of one run among many.
+template <class Run>
+double milliseconds_of(Stream& stream, const Run& run) {
+  Stopwatch watch;
+  run();  // loads code
+  for (int runs = 4;; runs *= 2) {
+    watch.start(stream);
+    for (int r = 0; r < runs; ++r) run();
+    const double milliseconds = double{watch.stop(stream)};
+    if (milliseconds >= kShortest) return milliseconds / runs;
+  }
+}
+
+// Of either sign, 1 <= |value| < 2: multiplying zeros takes less power, and so less time.
+void fill(Stream& stream, std::span<std::byte> device, Precision precision) {
+  const bool half = precision == Precision::fp16, narrow = precision != Precision::fp32;
+  const std::uint32_t kept = !narrow ? 0x807fffff : half ? 0x83ff83ff : 0x807f807f;
+  const std::uint32_t ones = !narrow ? 0x3f800000 : half ? 0x3c003c00 : 0x3f803f80;
+  std::mt19937 random(1);
+  std::vector<std::uint32_t> words(std::size_t{1} << 20);
+  for (std::uint32_t& word : words) word = (static_cast<std::uint32_t>(random()) & kept) | ones;
+  const std::size_t size = words.size() * sizeof(std::uint32_t);
+  for (std::size_t at = 0; at < device.size(); at += size)
+    copy_to_device(stream, device.data() + at, words.data(), std::min(size, device.size() - at));
+  stream.synchronize();
+}
+
+void check_cublas(cublasStatus_t status, const char* what) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw Error(std::string("cuBLASLt: ") + what + ": " + cublasLtGetStatusString(status));
+}
+
+// TFLOP/s of the product of two square matrices.
+double matrix_rate(Stream& stream, Precision precision, bool tf32) {
+  const bool narrow = precision != Precision::fp32;
+  const cudaDataType_t type = !narrow                        ? CUDA_R_32F
+                              : precision == Precision::bf16 ? CUDA_R_16BF
+                                                             : CUDA_R_16F;
+  const cublasComputeType_t compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  // For the life of the process, as all that is made here.
+  static cublasLtHandle_t handle = nullptr;
+  if (handle == nullptr) check_cublas(cublasLtCreate(&handle), "no handle");
+  cublasLtMatmulDesc_t product = nullptr;
+  cublasLtMatrixLayout_t layout = nullptr;
+  cublasLtMatmulPreference_t preference = nullptr;
+  const cublasOperation_t transposed = CUBLAS_OP_T;
+  const std::size_t workspace_size = std::size_t{64} << 20;
+  check_cublas(cublasLtMatmulDescCreate(&product, compute, CUDA_R_32F), "no product");
+  check_cublas(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
+                                              sizeof transposed),
+               "no transposed operand");
+  check_cublas(cublasLtMatrixLayoutCreate(&layout, type, kMatrixSide, kMatrixSide, kMatrixSide),
+               "no layout");
+  check_cublas(cublasLtMatmulPreferenceCreate(&preference), "no preference");
+  check_cublas(
+      cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                           &workspace_size, sizeof workspace_size),
+      "no workspace");
+  cublasLtMatmulHeuristicResult_t choice{};
+  int found = 0;
+  check_cublas(cublasLtMatmulAlgoGetHeuristic(handle, product, layout, layout, layout, layout,
+                                              preference, 1, &choice, &found),
+               "no algorithm");
+  if (found == 0) throw Error("cuBLASLt: no algorithm");
+
+  DeviceMemory memory(stream.device());
+  const std::size_t bytes = std::size_t{kMatrixSide} * kMatrixSide * (narrow ? 2 : 4);
+  const auto a = memory.allocate<std::byte>(bytes), b = memory.allocate<std::byte>(bytes);
+  const auto d = memory.allocate<std::byte>(bytes);
+  void* const workspace = memory.allocate<std::byte>(workspace_size).data();
+  fill(stream, a, precision);
+  fill(stream, b, precision);
+  const float one = 1, zero = 0;
+  const double milliseconds = milliseconds_of(stream, [&] {
+    check_cublas(cublasLtMatmul(handle, product, &one, a.data(), layout, b.data(), layout, &zero,
+                                d.data(), layout, d.data(), layout, &choice.algo, workspace,
+                                workspace_size, stream.get()),
+                 "a product failed");
+  });
+  return 2e-9 * kMatrixSide * kMatrixSide * kMatrixSide / milliseconds;
+}
+
+// TFLOP/s of a pass of conv2 in bf16.
+double convolution_rate(Stream& stream, ConvolutionPass pass) {
+  constexpr int kSide = 12, kChannels = 64, kWindow = 5;
+  Conv2dSetting setting;
+  setting.shape = {kBatch, {kSide, kSide, kChannels}, {kSide, kSide, kChannels}, kWindow, 1, 2, 2};
+  setting.training = setting.wants_input_gradient = true;
+  const auto graph = CudnnGraph::compile(setting, Precision::bf16, pass, stream);
+  if (!graph) throw Error("cuDNN has no engine for conv2 in bf16");
+  constexpr std::size_t kBytes = 2, kValues = std::size_t{kBatch} * kSide * kSide * kChannels;
+  constexpr std::size_t kWeights = std::size_t{kWindow} * kWindow * kChannels * kChannels;
+  DeviceMemory memory(stream.device());
+  const auto input = memory.allocate<std::byte>(kBytes * kValues);
+  const auto output = memory.allocate<std::byte>(kBytes * kValues);
+  const auto filter = memory.allocate<std::byte>(kBytes * kWeights);
+  const auto biases = memory.allocate<std::byte>(kBytes * kChannels);
+  for (const auto& tensor : {input, output, filter}) fill(stream, tensor, Precision::bf16);
+  void* const workspace = memory.allocate<std::byte>(graph->workspace()).data();
+  const double milliseconds = milliseconds_of(stream, [&] {
+    if (pass == ConvolutionPass::forward_fused)
+      graph->run(stream,
+                 {{ConvolutionTensor::input, input.data()},
+                  {ConvolutionTensor::filter, filter.data()},
+                  {ConvolutionTensor::biases, biases.data()},
+                  {ConvolutionTensor::output, output.data()}},
+                 workspace);
+    else
+      graph->run(stream,
+                 {{ConvolutionTensor::input, input.data()},
+                  {ConvolutionTensor::filter, filter.data()},
+                  {ConvolutionTensor::output, output.data()}},
+                 workspace);
+  });
+  return 2e-9 * static_cast<double>(kValues) * kWindow * kWindow * kChannels / milliseconds;
+}
+
+void print_rates() {
+  const DeviceGuard guard(0);
+  Stream stream(0);
+  cudaDeviceProp properties;
+  TOWERS_CUDA(cudaGetDeviceProperties(&properties, 0));
+  std::printf("{\"matrix_side\": %d, \"conv2_batch\": %d", kMatrixSide, kBatch);
+  const auto print = [](const char* name, double rate) {
+    std::printf(", \"%s\": %.1f", name, rate);
+    std::fflush(stdout);
+  };
+  print("fp32", matrix_rate(stream, Precision::fp32, false));
+  if (properties.major >= 8) print("tf32", matrix_rate(stream, Precision::fp32, true));
+  print("fp16", matrix_rate(stream, Precision::fp16, false));
+  if (properties.major >= 8) {
+    print("bf16", matrix_rate(stream, Precision::bf16, false));
+    print("conv2_forward", convolution_rate(stream, ConvolutionPass::forward_fused));
+    print("conv2_input_gradient", convolution_rate(stream, ConvolutionPass::input_gradient));
+    print("conv2_weight_gradient", convolution_rate(stream, ConvolutionPass::weight_gradient));
+  }
+  std::printf("}\n");
+}
+
+}  // namespace
+}  // namespace towers::cuda
+
+int main() {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::puts("skipped: no CUDA device");
+    return 0;
+  }
+  try {
+    towers::cuda::print_rates();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gpu_rates: error: %s\n", error.what());
+    return 1;
+  }
+}
