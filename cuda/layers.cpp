@@ -18,11 +18,9 @@ void need(Workspace& workspace, std::size_t bytes) {
   workspace.bytes = std::max(workspace.bytes, bytes);
 }
 
-// By a convolution or a product; what it has written then passes the relu below.
-template <class Operation, class T>
-void write_input_gradient(Operation& operation, Stream& stream, const LayerSetting<T>& s,
-                          const T* input) {
-  operation.input_gradient(stream, s.d_output, s.weights, s.d_input, s.workspace->data);
+// Where the input has come through a relu: what has been written of its gradient passes that too.
+template <class T>
+void pass_input_relu(Stream& stream, const LayerSetting<T>& s, const T* input) {
   if (s.relu_input)
     relu_backward(stream, static_cast<std::size_t>(s.batch) * s.input.size(), input, s.d_input);
 }
@@ -54,7 +52,8 @@ class ConvolutionLayer final : public LayerPlan<T> {
                 static_cast<Wide<T>*>(s_.workspace->data));
   }
   void input_gradient(Stream& stream, const T* input) override {
-    write_input_gradient(*conv_, stream, s_, input);
+    conv_->input_gradient(stream, s_.d_output, s_.weights, s_.d_input, s_.workspace->data);
+    pass_input_relu(stream, s_, input);
   }
 
  private:
@@ -74,7 +73,8 @@ class DenseLayer final : public LayerPlan<T> {
                                    .relu = dense.relu,
                                    .training = s_.training,
                                    .wants_input_gradient = s_.d_input != nullptr,
-                                   .allow_tf32 = s_.allow_tf32},
+                                   .allow_tf32 = s_.allow_tf32,
+                                   .input_signs = s_.input_signs},
                                   *s_.memory, *s_.stream);
     need(*s_.workspace, matmul_->workspace());
   }
@@ -87,8 +87,10 @@ class DenseLayer final : public LayerPlan<T> {
                              s_.workspace->data);
   }
   void input_gradient(Stream& stream, const T* input) override {
-    write_input_gradient(*matmul_, stream, s_, input);
+    matmul_->input_gradient(stream, s_.d_output, s_.weights, s_.d_input, s_.workspace->data);
+    if (!matmul_->passes_input_relu()) pass_input_relu(stream, s_, input);
   }
+  const void* signs() const override { return matmul_->signs(); }
 
  private:
   LayerSetting<T> s_;

@@ -33,9 +33,10 @@ struct LayerSetting {
   // Device memory. Weights are HWIO or [inputs][outputs].
   const T *weights = nullptr, *biases = nullptr;
   Wide<T>*d_weights = nullptr, *d_biases = nullptr;
-  T* output_values = nullptr;  // [batch][output]; null: not kept within a pair
-  T* d_output = nullptr;       // [batch][output]; null: within a pair
-  T* d_input = nullptr;        // [batch][input]; null where nobody asks for it
+  T* output_values = nullptr;         // [batch][output]; null: not kept within a pair
+  T* d_output = nullptr;              // [batch][output]; null: within a pair
+  T* d_input = nullptr;               // [batch][input]; null where nobody asks for it
+  const void* input_signs = nullptr;  // LayerPlan::signs of the layer below
   // Of a dense layer that gives the logits: written in place of output_values, with these biases.
   Wide<T>* logits = nullptr;
   const Wide<T>* wide_biases = nullptr;
@@ -52,6 +53,8 @@ class LayerPlan {
   virtual void forward(Stream& stream, const T* input) = 0;
   virtual void weight_gradient(Stream&, const T* /*input*/) {}
   virtual void input_gradient(Stream& stream, const T* input) = 0;
+  // Where forward keeps which outputs are above zero (Matmul::signs); null where it does not.
+  virtual const void* signs() const { return nullptr; }
 };
 
 // For all layers but the loss.

@@ -6,8 +6,11 @@
 #include <cublasLt.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "cuda/kernels.h"
@@ -68,20 +71,44 @@ struct Matrix {
   bool transposed = false;
 };
 
+// What follows a product. signs: of D's values, a bit each, written or read by the epilogues that
+// have to do with them.
+struct Epilogue {
+  cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
+  void* signs = nullptr;
+
+  bool has_biases() const {
+    return kind != CUBLASLT_EPILOGUE_DEFAULT && kind != CUBLASLT_EPILOGUE_DRELU;
+  }
+};
+
+// Bits from one of D's columns to the next.
+std::int64_t column_of_signs(int rows) {
+  constexpr int kMultiple = 128;  // as cuBLASLt wants them
+  return std::int64_t{rows + kMultiple - 1} / kMultiple * kMultiple;
+}
+std::size_t bytes_of_signs(int rows, int columns) {
+  return static_cast<std::size_t>(column_of_signs(rows) / 8) * static_cast<std::size_t>(columns);
+}
+
 // D = op(A) * op(B), column-major, A and B of type In; the epilogue adds or makes a vector of
 // biases of D's type.
 template <class In, class Out>
 class Product {
  public:
   // False where cuBLASLt has no algorithm for it.
-  bool compile(const Matrix& a, const Matrix& b, int rows, int columns, cublasLtEpilogue_t epilogue,
+  bool compile(const Matrix& a, const Matrix& b, int rows, int columns, const Epilogue& epilogue,
                bool allow_tf32, const Stream& stream) {
     TOWERS_CUBLAS(cublasLtMatmulDescCreate(&description_.value, compute_type<In>(allow_tf32),
                                            data_type<Wide<In>>()));
     set(CUBLASLT_MATMUL_DESC_TRANSA, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-    has_biases_ = epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue.kind);
+    if (epilogue.signs != nullptr) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, epilogue.signs);
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, column_of_signs(rows));
+    }
+    has_biases_ = epilogue.has_biases();
     // An address of the right alignment, for the choice alone.
     if (has_biases_)
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
@@ -138,44 +165,60 @@ class Product {
   bool has_biases_ = false;
 };
 
-// A product with an epilogue where cuBLASLt has one for the shape, else without it.
+// A product with the first of the epilogues that cuBLASLt has for the shape, else without one.
 template <class In, class Out>
 struct FusedProduct {
   std::unique_ptr<Product<In, Out>> product;
-  bool fused = false;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
 
   FusedProduct() = default;
-  FusedProduct(const Matrix& a, const Matrix& b, int rows, int columns, cublasLtEpilogue_t epilogue,
-               bool allow_tf32, const Stream& stream) {
-    for (const bool fuse : {true, false}) {
+  FusedProduct(const Matrix& a, const Matrix& b, int rows, int columns,
+               std::vector<Epilogue> epilogues, bool allow_tf32, const Stream& stream) {
+    epilogues.push_back({});
+    for (const Epilogue& candidate : epilogues) {
       product = std::make_unique<Product<In, Out>>();
-      fused = fuse && epilogue != CUBLASLT_EPILOGUE_DEFAULT;
-      if (product->compile(a, b, rows, columns, fuse ? epilogue : CUBLASLT_EPILOGUE_DEFAULT,
-                           allow_tf32, stream))
-        return;
+      epilogue = candidate.kind;
+      if (product->compile(a, b, rows, columns, candidate, allow_tf32, stream)) return;
     }
     throw Error("cuBLASLt has no algorithm for a product of " + std::to_string(rows) + " x " +
                 std::to_string(columns) + " values in " + to_string(precision_of<In>()) +
                 " on this GPU");
   }
+  bool fused() const { return epilogue != CUBLASLT_EPILOGUE_DEFAULT; }
 };
 
 template <class In, class Out>
 class DenseProducts final : public Matmul<In, Out> {
  public:
-  DenseProducts(const MatmulSetting& setting, const Stream& stream) : s_(setting) {
+  DenseProducts(const MatmulSetting& setting, DeviceMemory& memory, const Stream& stream)
+      : s_(setting) {
     const DeviceGuard guard(stream.device());
     const auto compile = [&](auto& product, const Matrix& a, const Matrix& b, int rows, int columns,
-                             cublasLtEpilogue_t epilogue) {
-      product = {a, b, rows, columns, epilogue, s_.allow_tf32, stream};
+                             std::vector<Epilogue> epilogues) {
+      product = {a, b, rows, columns, std::move(epilogues), s_.allow_tf32, stream};
     };
     const int batch = s_.batch, in = s_.inputs, out = s_.outputs;
-    compile(forward_, {out, in}, {in, batch}, out, batch,
-            s_.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS);
+    std::vector<Epilogue> after_forward, after_backward;
+    if (s_.relu && s_.training) {
+      signs_ = memory.allocate<std::byte>(bytes_of_signs(out, batch)).data();
+      after_forward.push_back({CUBLASLT_EPILOGUE_RELU_AUX_BIAS, signs_});
+    }
+    after_forward.push_back({s_.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS});
+    compile(forward_, {out, in}, {in, batch}, out, batch, after_forward);
     if (s_.training)
-      compile(weight_gradient_, {out, batch}, {in, batch, true}, out, in, CUBLASLT_EPILOGUE_BGRADA);
+      compile(weight_gradient_, {out, batch}, {in, batch, true}, out, in,
+              {Epilogue{CUBLASLT_EPILOGUE_BGRADA}});
+    if (s_.input_signs != nullptr)
+      after_backward.push_back({CUBLASLT_EPILOGUE_DRELU, const_cast<void*>(s_.input_signs)});
     if (s_.wants_input_gradient)
-      compile(input_gradient_, {out, in, true}, {out, batch}, in, batch, CUBLASLT_EPILOGUE_DEFAULT);
+      compile(input_gradient_, {out, in, true}, {out, batch}, in, batch, after_backward);
+  }
+
+  const void* signs() const override {
+    return forward_.epilogue == CUBLASLT_EPILOGUE_RELU_AUX_BIAS ? signs_ : nullptr;
+  }
+  bool passes_input_relu() const override {
+    return input_gradient_.epilogue == CUBLASLT_EPILOGUE_DRELU;
   }
 
   std::size_t workspace() const override {
@@ -193,7 +236,7 @@ class DenseProducts final : public Matmul<In, Out> {
   void forward(Stream& stream, const In* input, const In* weights, const Out* biases, Out* output,
                void* workspace) override {
     forward_.product->run(stream, weights, input, output, biases, workspace);
-    if (!forward_.fused) add_biases(stream, rows(), s_.outputs, biases, s_.relu, output);
+    if (!forward_.fused()) add_biases(stream, rows(), s_.outputs, biases, s_.relu, output);
   }
 
   void input_gradient(Stream& stream, const In* d_output, const In* weights, In* d_input,
@@ -204,7 +247,7 @@ class DenseProducts final : public Matmul<In, Out> {
   void weight_gradient(Stream& stream, const In* input, const In* d_output, Wide<In>* d_weights,
                        Wide<In>* d_biases, void* workspace) override {
     weight_gradient_.product->run(stream, d_output, input, d_weights, d_biases, workspace);
-    if (!weight_gradient_.fused)
+    if (!weight_gradient_.fused())
       column_sums(stream, rows(), s_.outputs, d_output, d_biases,
                   static_cast<Wide<In>*>(workspace));
   }
@@ -214,6 +257,7 @@ class DenseProducts final : public Matmul<In, Out> {
   std::size_t sums_scratch() const { return column_sums_scratch(rows(), s_.outputs); }
 
   MatmulSetting s_;
+  void* signs_ = nullptr;
   FusedProduct<In, Out> forward_;
   FusedProduct<In, Wide<In>> weight_gradient_;
   FusedProduct<In, In> input_gradient_;
@@ -222,9 +266,9 @@ class DenseProducts final : public Matmul<In, Out> {
 }  // namespace
 
 template <class In, class Out>
-std::unique_ptr<Matmul<In, Out>> make_matmul(const MatmulSetting& setting, DeviceMemory& /*memory*/,
+std::unique_ptr<Matmul<In, Out>> make_matmul(const MatmulSetting& setting, DeviceMemory& memory,
                                              Stream& stream) {
-  return std::make_unique<DenseProducts<In, Out>>(setting, stream);
+  return std::make_unique<DenseProducts<In, Out>>(setting, memory, stream);
 }
 
 #define TOWERS_INSTANTIATE(In, Out)                                                          \

@@ -16,6 +16,7 @@ struct MatmulSetting {
   bool training = false;
   bool wants_input_gradient = false;
   bool allow_tf32 = false;
+  const void* input_signs = nullptr;  // signs() of the layer whose output the input is; may be null
 };
 
 // In: what input, weights and d_output are stored as. Out: output and biases, In or its wide type.
@@ -24,6 +25,11 @@ class Matmul {
  public:
   virtual ~Matmul() = default;
   virtual std::size_t workspace() const = 0;  // bytes
+  // Device memory in which forward, with training and a relu, keeps which outputs are above zero,
+  // in cuBLASLt's own form; null where it does not.
+  virtual const void* signs() const = 0;
+  // Whether input_gradient, of such signs, also passes the relu that the input has come through.
+  virtual bool passes_input_relu() const = 0;
   // output = input * weights + biases, then relu as set.
   virtual void forward(Stream& stream, const In* input, const In* weights, const Out* biases,
                        Out* output, void* workspace) = 0;
@@ -35,6 +41,7 @@ class Matmul {
                                Wide<In>* d_weights, Wide<In>* d_biases, void* workspace) = 0;
 };
 
+// `memory` keeps what lives as long as the plan.
 template <class In, class Out>
 std::unique_ptr<Matmul<In, Out>> make_matmul(const MatmulSetting& setting, DeviceMemory& memory,
                                              Stream& stream);

@@ -92,6 +92,9 @@ LayerSetting<T> Plan<T>::layer_setting(std::size_t l, const VariableLayout& layo
   if (l + 2 == net_.layers.size()) setting.logits = logits_;
   setting.d_output = gradients_[l];
   setting.d_input = l > lowest_ ? gradients_[l - 1] : nullptr;
+  // Layers are made from the lowest up; the second one of a pair has none below it.
+  if (l > 0 && l == layers_.size() && layers_.back() != nullptr)
+    setting.input_signs = layers_.back()->signs();
   setting.memory = &device_;
   setting.workspace = &workspace_;
   setting.stream = &stream;

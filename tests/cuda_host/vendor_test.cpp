@@ -1,5 +1,6 @@
 // The stand-ins for vendors' libraries: what they wait for and what they refuse.
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -122,6 +123,38 @@ TEST_CASE("operations check their tensors and spoil their workspace") {
       "dense layer: memory is not aligned to 16");
   CHECK_THROWS_WITH(matmul->input_gradient(stream, y, w, x, workspace),
                     "dense layer (stand-in): made without an input gradient");
+}
+
+TEST_CASE("a dense layer keeps which of its outputs are above zero for the one above it") {
+  const Devices devices;
+  DeviceMemory memory(0);
+  Stream stream(0);
+  const auto below = cuda::make_matmul<float, float>(
+      {.batch = 2, .inputs = 1, .outputs = 4, .training = true}, memory, stream);
+  REQUIRE(below->signs() != nullptr);
+  CHECK_FALSE(below->passes_input_relu());
+  const auto above = cuda::make_matmul<float, float>({.batch = 2,
+                                                      .inputs = 4,
+                                                      .outputs = 1,
+                                                      .relu = false,
+                                                      .training = true,
+                                                      .wants_input_gradient = true,
+                                                      .input_signs = below->signs()},
+                                                     memory, stream);
+  CHECK(above->signs() == nullptr);
+  CHECK(above->passes_input_relu());
+  float* const x = memory.allocate<float>(2).data();
+  float* const w = memory.allocate<float>(4).data();
+  float* const b = memory.allocate<float>(4).data();
+  float* const y = memory.allocate<float>(8).data();
+  void* const workspace =
+      memory.allocate<std::byte>(std::max(below->workspace(), above->workspace())).data();
+  write(stream, x, {1, -1});
+  write(stream, w, {1, -1, 0, NAN});
+  below->forward(stream, x, w, b, y, workspace);
+  write(stream, w, {1, 2, 3, 4});
+  above->input_gradient(stream, x, w, y, workspace);
+  CHECK(read(stream, y, 8) == std::vector<float>{1, 0, 0, 4, 0, -2, 0, -4});
 }
 
 TEST_CASE("a convolution's input gradient uses the weights of its last forward pass") {
