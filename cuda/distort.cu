@@ -7,14 +7,19 @@
 namespace towers::cuda {
 namespace {
 
-// A block's part: the image and label of one record.
+// A block makes the image and label of one example.
 template <class T>
-__device__ void write_example(const std::uint8_t* record, const Distortion& distortion, T* image,
-                              std::int32_t* label) {
+__global__ void __launch_bounds__(kDistortThreads)
+    training_batch_kernel(TrainingSet set, std::uint64_t first_position, T* images,
+                          std::int32_t* labels) {
   __shared__ std::uint64_t sums[kDistortThreads];
   __shared__ Affine affine;
   const int thread = static_cast<int>(threadIdx.x);
-  if (thread == 0) *label = record[0];
+  const std::uint8_t* const record =
+      record_at(set.records, example_at(set, first_position, blockIdx.x));
+  const Distortion distortion = draw_distortion(set.seed, first_position + blockIdx.x);
+  T* const image = images + std::size_t{blockIdx.x} * (3 * kCropPixels);
+  if (thread == 0) labels[blockIdx.x] = record[0];
   std::uint8_t bytes[kDistortTurns];
   TOWERS_UNROLL
   for (int turn = 0; turn < kDistortTurns; ++turn)
@@ -38,27 +43,6 @@ __device__ void write_example(const std::uint8_t* record, const Distortion& dist
         narrow<T>(Wide<T>{distorted(bytes[turn], affine, thread % 3)});
 }
 
-template <class T>
-__device__ T* image_of_block(T* images) {
-  return images + std::size_t{blockIdx.x} * (3 * kCropPixels);
-}
-
-template <class T>
-__global__ void __launch_bounds__(kDistortThreads)
-    training_batch_kernel(TrainingSet set, std::uint64_t first_position, T* images,
-                          std::int32_t* labels) {
-  write_example(record_at(set.records, example_at(set, first_position, blockIdx.x)),
-                draw_distortion(set.seed, first_position + blockIdx.x), image_of_block(images),
-                labels + blockIdx.x);
-}
-
-__global__ void __launch_bounds__(kDistortThreads)
-    evaluation_batch_kernel(const std::uint8_t* records, std::uint64_t first, float* images,
-                            std::int32_t* labels) {
-  write_example(record_at(records, first + blockIdx.x), Distortion{}, image_of_block(images),
-                labels + blockIdx.x);
-}
-
 }  // namespace
 
 template <class T>
@@ -66,12 +50,6 @@ void training_batch(Stream& stream, const TrainingSet& set, std::uint64_t first_
                     T* images, std::int32_t* labels) {
   launch(training_batch_kernel<T>, dim3(static_cast<unsigned>(batch)), dim3(kDistortThreads),
          stream, set, first_position, images, labels);
-}
-
-void evaluation_batch(Stream& stream, const std::uint8_t* records, std::uint64_t first, int batch,
-                      float* images, std::int32_t* labels) {
-  launch(evaluation_batch_kernel, dim3(static_cast<unsigned>(batch)), dim3(kDistortThreads), stream,
-         records, first, images, labels);
 }
 
 #define TOWERS_INSTANTIATE(T) \

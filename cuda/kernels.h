@@ -117,9 +117,6 @@ void softmax_loss(Stream& stream, int batch, int classes, const Wide<T>* logits,
 template <class T>
 void training_batch(Stream& stream, const TrainingSet& set, std::uint64_t first_position, int batch,
                     T* images, std::int32_t* labels);
-// Records first ... of [..][kRecordBytes], central crop, standardized.
-void evaluation_batch(Stream& stream, const std::uint8_t* records, std::uint64_t first, int batch,
-                      float* images, std::int32_t* labels);
 
 // ---- The flat buffer (cuda/update_math.h has Piece, UpdateArguments and the trouble keys).
 // sum = tower_gradient (first) or sum + tower_gradient; a value of tower_gradient that is not

@@ -7,7 +7,6 @@
 #include "core/order.h"
 #include "cuda/kernels.h"
 #include "data/dataset.h"
-#include "data/evaluation_input.h"
 #include "data/pipeline.h"
 #include "tests/cuda/device.h"
 
@@ -88,23 +87,6 @@ TEST_CASE("flips, crops and contrasts of all kinds occur in that comparison") {
   CHECK(flips > 16);
   CHECK(flips < 48);
   CHECK(corners > 8);
-}
-
-TEST_CASE("the device's evaluation input is the host's") {
-  const data::Dataset set = small_set(40);
-  for (const std::size_t begin : {std::size_t{0}, std::size_t{17}}) {
-    const int batch = 23;
-    const std::size_t count = batch;
-    std::vector<float> want(count * kValues);
-    std::vector<std::int32_t> want_labels(count);
-    data::fill_evaluation_batch(set, begin, batch, want.data(), want_labels.data());
-    TestDevice device;
-    float* images = device.room<float>(count * kValues);
-    std::int32_t* labels = device.room<std::int32_t>(count);
-    evaluation_batch(device.stream(), device.put(set.records), begin, batch, images, labels);
-    require_close(device.get(images, count * kValues), want.data());
-    CHECK(device.get(labels, count) == want_labels);
-  }
 }
 
 TEST_CASE("a record is what the data set has") {
