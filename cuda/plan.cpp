@@ -20,8 +20,8 @@ Plan<T>::Plan(const Net& net, const VariableLayout& layout, const PlanOptions& o
       extents_(output_extents(net)),
       batch_size_(options.batch_size),
       memory_(memory),
-      device_(stream.device()),
-      lowest_(layout.variables().empty() ? net.layers.size() : layout.variables()[0].layer) {
+      lowest_(layout.variables().empty() ? net.layers.size() : layout.variables()[0].layer),
+      device_(stream.device()) {
   const bool training = memory.gradients != nullptr;
   const std::size_t batch = static_cast<std::size_t>(options.batch_size);
   const std::size_t loss = net.layers.size() - 1;

@@ -80,7 +80,6 @@ class Plan {
   std::vector<Extent> extents_;
   int batch_size_;
   PlanMemory<T> memory_;
-  DeviceMemory device_;
   std::size_t lowest_;  // layer with variables: no gradient is wanted below it
   Workspace workspace_;
   std::vector<std::unique_ptr<LayerPlan<T>>>
@@ -90,6 +89,9 @@ class Plan {
   Wide<T>* losses_ = nullptr;           // [batch_size]
   std::vector<std::vector<Task>> parts_;
   std::vector<Bucket> buckets_;
+  // The last member goes first, and waits for the device: what the layers hold of cuDNN and
+  // cuBLASLt must not go while a kernel of theirs runs.
+  DeviceMemory device_;
 };
 
 }  // namespace towers::cuda
