@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
+#include <exception>
 #include <random>
 #include <string>
 #include <vector>
