@@ -146,17 +146,20 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t handle, cudaGraphNodeType* type
   const Call world;
   const Node* node = node_of(*world, handle);
   if (node == nullptr) return world.returns(cudaErrorInvalidValue);
-  *type = node->work.kernel != nullptr ? cudaGraphNodeTypeKernel
-          : node->work.on_host         ? cudaGraphNodeTypeHost
-                                       : cudaGraphNodeTypeMemcpy;
+  const bool kernel = node->work.kernel != nullptr || node->work.vendor;
+  *type = kernel               ? cudaGraphNodeTypeKernel
+          : node->work.on_host ? cudaGraphNodeTypeHost
+                               : cudaGraphNodeTypeMemcpy;
   return cudaSuccess;
 }
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t handle, cudaKernelNodeParams* parameters) {
   const Call world;
   const Node* node = node_of(*world, handle);
-  if (node == nullptr || node->work.kernel == nullptr) return world.returns(cudaErrorInvalidValue);
-  if (!world->settings.names_kernels) return world.returns(cudaErrorInvalidDeviceFunction);
+  if (node == nullptr || (node->work.kernel == nullptr && !node->work.vendor))
+    return world.returns(cudaErrorInvalidValue);
+  if (node->work.vendor || !world->settings.names_kernels)
+    return world.returns(cudaErrorInvalidDeviceFunction);
   *parameters = {const_cast<void*>(node->work.kernel),
                  node->work.blocks,
                  node->work.threads,

@@ -35,6 +35,7 @@ void enqueue_operation(cuda::Stream& stream, const std::string& name,
   check(*world, name, workspace, stream.device(), 256);
   Work work;
   work.devices = 1u << stream.device();
+  work.vendor = true;
   work.run = [workspace, run = std::move(run)] {
     spoil(workspace);
     run();

@@ -33,6 +33,7 @@ struct Work {
   // Of a kernel: which, and what makes `run` of arguments.
   const void* kernel = nullptr;
   std::function<std::function<void()>(void** arguments)> bind;
+  bool vendor = false;  // a library's kernel, of which CUDA does not tell which one it is
   std::shared_ptr<const Happening> after;  // does not start before it; may be null
   std::shared_ptr<Happening> marks;        // happens with it; may be null
   bool on_host = false;  // `run` is the stand-in's own and touches no memory itself
