@@ -151,7 +151,8 @@ std::string zsh_arguments(const CommandRow& command) {
   const std::string line = " \\\n      ";
   if (&command == &commands().front()) return line + "$known";
   if (!command.words.empty()) return line + quoted("2: :(" + joined(command.words, " ") + ")");
-  return command.argument.empty() ? "" : line + quoted("*: :_files");
+  // The command itself, and nothing more: without it zsh takes no flag behind the command.
+  return line + quoted(command.argument.empty() ? "1: : " : "*: :_files");
 }
 
 std::string zsh_script() {

@@ -95,6 +95,33 @@ TEST_CASE("bash offers commands, flags of the command, and their values") {
 TEST_CASE("zsh takes its script") {
   check_syntax("zsh");
 }
+TEST_CASE("zsh completes commands, flags of the command, and arguments") {
+  if (!installed("zsh")) return skip("zsh is not installed");
+  TemporaryFolder folder;
+  write_file(folder.path() / "script", completion_script("zsh") + "\n");
+  // An interactive zsh on a terminal of its own, in which the tab is pressed; what does not come is
+  // waited for no longer than `timeout` lets it.
+  const auto completes = [&](const std::string& line, const std::string& to) {
+    write_file(
+        folder.path() / "main",
+        "zmodload zsh/zpty\n"
+        "zpty z zsh -f -i\n"
+        "zpty -w z 'PS1=; autoload -Uz compinit; compinit -u -D; . ./script; print rea\"\"dy'\n"
+        "zpty -r z text '*ready*'\n"
+        "zpty -w -n z $'" +
+            line +
+            "\\t'\n"
+            "zpty -r z text '*" +
+            to + "*' && print found\n");
+    return output_of("cd " + folder.path().string() +
+                     " && HOME=$PWD timeout 20 zsh -f main 2>&1") == "found\n";
+  };
+  CHECK(completes("towers dev", "devices"));
+  CHECK(completes("towers --max_st", "--max_steps"));
+  CHECK(completes("towers eval --run_o", "--run_once"));
+  CHECK(completes("towers import scr", "script"));
+}
+
 TEST_CASE("fish takes its script") {
   check_syntax("fish");
 }
