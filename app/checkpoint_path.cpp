@@ -10,7 +10,9 @@ namespace towers::app {
 std::filesystem::path find_checkpoint(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path)) {
     const std::filesystem::path latest = data::read_checkpoint_state(path).latest;
-    if (latest.empty()) throw Error(path.string() + ": No checkpoint file found");
+    if (latest.empty())
+      throw Error("No checkpoint file found in " + path.string() +
+                  "; train first, or name the folder of a run, or a checkpoint");
     return latest;
   }
   const std::string name = path.filename().string();

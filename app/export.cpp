@@ -51,8 +51,8 @@ void refuse_other_file(const std::string& path, const std::string& format) {
   // ONNX begins with its field 1, ir_version; safetensors with eight bytes of length, then JSON.
   const bool own = format == "onnx" ? start[0] == '\x08' : start[8] == '{';
   if (!own)
-    throw Error("--output=" + path + " is there and no " + format +
-                " file, so it was not touched; give another name");
+    throw Error("--output=" + path + " exists and is not in " + format +
+                " format, so it was not touched; give another name");
 }
 
 data::Metadata metadata_of(const std::filesystem::path& prefix, std::int64_t step) {

@@ -32,7 +32,7 @@ std::optional<std::uint64_t> number_in(const data::SafetensorsReader& reader, co
   // A checkpoint's step is a float32, and reads back as a std::int64_t.
   if (error != std::errc() || end != text.data() + text.size() || number > (1ULL << 62))
     throw Error(reader.source() + ": " + key +
-                " in its metadata is no number of steps or examples");
+                " in its metadata is not a number of steps or examples");
   return number;
 }
 
@@ -41,7 +41,7 @@ std::uint64_t step_in_tensor(const data::SafetensorsReader& reader) {
   float step = 0;
   reader.read("global_step", std::span(&step, 1));
   if (!(step >= 0 && step <= 9e15f) || step != std::floor(step))
-    throw Error(reader.source() + ": its global_step is no number of steps");
+    throw Error(reader.source() + ": its global_step is not a number of steps");
   return static_cast<std::uint64_t>(step);
 }
 
@@ -64,7 +64,7 @@ Model read_model(const data::SafetensorsReader& reader, const VariableLayout& la
   else if (reader.contains("global_step"))
     model.step = step_in_tensor(reader);
   else
-    cli::log_warning(reader.source() + " tells no global_step; it is taken as 0");
+    cli::log_warning(reader.source() + " has no global_step; it is taken as 0");
   return model;
 }
 
@@ -87,7 +87,7 @@ void write_run_state(const data::SafetensorsReader& reader, const std::filesyste
 void refuse_taken(const std::filesystem::path& prefix) {
   std::error_code ignored;
   if (std::filesystem::exists(prefix.string() + ".index", ignored))
-    throw Error("--output=" + prefix.string() + ": there is such a checkpoint, which was not " +
+    throw Error("--output=" + prefix.string() + ": this checkpoint exists and was not " +
                 "touched; give another name, or delete it first");
   const std::filesystem::path folder = prefix.parent_path();
   if (data::is_in_use(folder.empty() ? "." : folder))
@@ -113,7 +113,7 @@ int run_import(const cli::ImportOptions& options) {
     for (const char* name : {"checkpoint", "flags.txt"})
       if (std::filesystem::exists(folder.path() / name))
         throw Error((folder.path() / name).string() +
-                    " is there, of a run or somebody's own; import into another folder, or to "
+                    " exists already; import into another folder, or to "
                     "--output=PREFIX");
     // As the trainer names them: the file has the last step's number, global_step counts updates.
     prefix = data::checkpoint_prefix(

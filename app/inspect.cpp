@@ -74,7 +74,8 @@ int run_inspect(const cli::InspectOptions& options) {
     inspect_tensors(open_tensors(paths[0]), options.json);
   } else {
     throw UsageError(
-        "to compare two checkpoints, give --diff; several files can be event files alone");
+        "towers inspect lists one checkpoint, or any number of event files; to compare two "
+        "checkpoints, give --diff");
   }
   return 0;
 }

@@ -62,8 +62,9 @@ void refuse_other_table(const std::filesystem::path& path) {
   std::string line;
   std::getline(file, line);
   if (file.is_open() && !line.starts_with(kTableStart) && std::filesystem::file_size(path) > 0)
-    throw Error("--csv=" + path.string() +
-                " is there and no table of predictions, so it was not touched; give another name");
+    throw Error(
+        "--csv=" + path.string() +
+        " exists and is not a table of predictions, so it was not touched; give another name");
 }
 
 // A picture that was named, and what became of it.

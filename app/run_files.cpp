@@ -109,7 +109,7 @@ void RunFiles::choose_seed() {
     std::istringstream text(*stored);
     if (!(text >> seed_) || !text.eof())
       throw Error((folder_->path() / "flags.txt").string() + ": --seed=" + *stored +
-                  " is no seed; give --seed");
+                  " is not a seed; give --seed");
   } else {
     if (!folder_->checkpoints().empty() && options_.resume)
       cli::log_warning(folder_->path().string() +

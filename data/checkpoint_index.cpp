@@ -23,7 +23,7 @@ std::string read_file(const std::filesystem::path& prefix, const std::filesystem
   std::error_code error;
   if (!std::filesystem::exists(index, error) && !error) {
     const bool other = std::filesystem::exists(prefix, error);
-    throw Error((other ? prefix.string() + " is no checkpoint of the V2 format"
+    throw Error((other ? prefix.string() + " is not a checkpoint of the V2 format"
                        : "there is no checkpoint " + prefix.string()) +
                 " (no file " + index.filename().string() +
                 "): give the prefix of one, such as DIR/model.ckpt-1000");

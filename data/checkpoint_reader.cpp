@@ -109,7 +109,7 @@ class CheckpointReader::Impl {
         entry.info.type == DataType::int32 || entry.info.type == DataType::int64 ||
         entry.info.type == DataType::float32 || entry.info.type == DataType::float64;
     if (!readable || entry.elements != 1 || !entry.slices.empty())
-      fail(name, "is no single number of type int32, int64, float32 or float64");
+      fail(name, "is not a single number of type int32, int64, float32 or float64");
     std::byte bytes[8];
     const std::span<std::byte> value(bytes, static_cast<std::size_t>(entry.info.bytes));
     read_raw(entry, value);
@@ -133,7 +133,7 @@ class CheckpointReader::Impl {
   std::int64_t integer(const std::string& name, double value) const {
     // Beyond 2^53 a double no longer tells neighbours apart; NaN fails the comparison too.
     if (!(std::abs(value) <= 9007199254740992.0) || value != std::trunc(value))
-      fail(name, "holds " + std::to_string(value) + ", which is no whole number");
+      fail(name, "holds " + std::to_string(value) + ", which is not a whole number");
     return static_cast<std::int64_t>(value);
   }
 

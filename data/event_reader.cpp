@@ -45,7 +45,7 @@ EventReader::EventReader(const std::filesystem::path& path)
              event.file_version().starts_with(kVersion);
   } catch (const Error&) {  // of a checksum: then it is no such file at all
   }
-  if (!begins) throw Error(path.string() + " is no event file: it does not begin as one");
+  if (!begins) throw Error(path.string() + " is not an event file: it does not begin like one");
 }
 
 bool EventReader::next(EventRecord& record) {
@@ -55,7 +55,7 @@ bool EventReader::next(EventRecord& record) {
   proto::Event event;
   if (!event.ParseFromString(message)) {
     at_ = begin;
-    fail("is no event");
+    fail("is not an event");
   }
   record = {.wall_time = event.wall_time(), .step = event.step(), .graph = event.has_graph_def()};
   record.session_start =

@@ -85,7 +85,7 @@ MetricsLog::MetricsLog(const std::filesystem::path& path) : path_(path), json_(i
   const std::string content = read_whole_file(path);
   if (!content.empty() && !content.starts_with(json_ ? kJsonStart : kCsvStart))
     throw Error("--metrics_log=" + path.string() +
-                " is there and no metrics log, so it was not touched; give another name");
+                " exists and is not a metrics log, so it was not touched; give another name");
   has_rows_ = !rows_before(content, json_, std::numeric_limits<std::int64_t>::max()).empty();
 }
 

@@ -61,8 +61,9 @@ void check_trace_file(const std::filesystem::path& path) {
   std::ifstream file(path);
   file.read(start.data(), static_cast<std::streamsize>(start.size()));
   if (file.gcount() > 0 && start != kStart)
-    throw Error("--trace_file=" + path.string() +
-                " is there and no timeline of a run, so it was not touched; give another name");
+    throw Error(
+        "--trace_file=" + path.string() +
+        " exists and is not the timeline of a run, so it was not touched; give another name");
 }
 
 void write_trace_file(const std::filesystem::path& path, Trace trace) {

@@ -83,7 +83,8 @@ TEST_CASE("export writes over a model of its kind alone") {
     const std::string flag = "--format=" + format;
     const ProcessResult refused = exported(run, run / "checkpoint", {flag});
     CHECK(refused.exit_code == 1);
-    CHECK(contains(refused.err, "is there and no " + format + " file, so it was not touched"));
+    CHECK(
+        contains(refused.err, "exists and is not in " + format + " format, so it was not touched"));
     CHECK(read_file(run / "checkpoint") == state);
     const fs::path model = folder.path() / format;
     for (int i = 0; i < 2; ++i) CHECK(exported(run, model, {flag}).exit_code == 0);

@@ -153,5 +153,5 @@ TEST_CASE("an event file's tags, with counts and last values") {
   CHECK(json["records"] == 4);
   CHECK(json["damaged"] == true);
   write_file(file, "");
-  CHECK(contains(run_towers({"inspect", file.string()}).err, "is no event file"));
+  CHECK(contains(run_towers({"inspect", file.string()}).err, "is not an event file"));
 }

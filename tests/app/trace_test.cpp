@@ -112,7 +112,7 @@ TEST_CASE("a timeline that cannot be written costs a warning, and nothing of any
   const ProcessResult refused =
       quick_run(folder.path() / "run", 1, {"--trace_file=" + notes.string()});
   CHECK(refused.exit_code == 1);
-  CHECK(contains(refused.err, "no timeline"));
+  CHECK(contains(refused.err, "not the timeline"));
   CHECK(read_file(notes) == "{}");
 
   Process run(quick_args(folder.path() / "run", 1000000,

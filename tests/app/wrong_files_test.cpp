@@ -118,7 +118,7 @@ TEST_CASE("a table of predictions replaces its like alone") {
   write_file(table, "my,own\n1,2\n");
   const ProcessResult refused = predict();
   CHECK(refused.exit_code == 1);
-  CHECK(contains(refused.err, "no table of predictions"));
+  CHECK(contains(refused.err, "not a table of predictions"));
   CHECK(read_file(table) == "my,own\n1,2\n");
   write_file(table, "");
   REQUIRE(predict().exit_code == 0);
@@ -172,7 +172,7 @@ TEST_CASE("import writes over nothing, and into no folder in use") {
     return std::vector<std::string>{"import", file.string(), "--output=" + output.string()};
   };
   const std::string before = checkpoint_bytes(run, 1);
-  check_refused(import(run / "model.ckpt-1"), "there is such a checkpoint");
+  check_refused(import(run / "model.ckpt-1"), "this checkpoint exists and was not touched");
   CHECK(checkpoint_bytes(run, 1) == before);
   CHECK(run_towers(import(run / "variables")).exit_code == 0);
 
@@ -186,6 +186,6 @@ TEST_CASE("import writes over nothing, and into no folder in use") {
   fs::create_directory(folder.path() / "own");
   write_file(folder.path() / "own/flags.txt", "--batch_size=3\n");
   check_refused({"import", file.string(), "--train_dir=" + (folder.path() / "own").string()},
-                "flags.txt is there");
+                "flags.txt exists already");
   CHECK(read_file(folder.path() / "own/flags.txt") == "--batch_size=3\n");
 }

@@ -69,7 +69,7 @@ TEST_CASE("A missing file of a checkpoint is named") {
   CHECK(test::contains(good.open_error(),
                        "there is no checkpoint " + good.prefix.string() + " (no file "));
   test::write_file(good.prefix, "an old format");
-  CHECK(test::contains(good.open_error(), "no checkpoint of the V2 format"));
+  CHECK(test::contains(good.open_error(), "not a checkpoint of the V2 format"));
 }
 
 TEST_CASE("An index cut anywhere is an error that names it") {

@@ -117,7 +117,7 @@ TEST_CASE("a wrong byte within is an error that names the file and the place") {
   }
   const File no_event(head + frame_record("\xff\xff\xff"));
   EventReader reader(no_event.path);
-  CHECK(contains(error_of([&] { all(reader); }), "is no event"));
+  CHECK(contains(error_of([&] { all(reader); }), "is not an event"));
 }
 
 TEST_CASE("files of other kinds are no event files") {
@@ -126,7 +126,7 @@ TEST_CASE("files of other kinds are no event files") {
         scalar_record(1, 1), version_record("other"), version_record().substr(0, 20)}) {
     const File file(content);
     CHECK_FALSE(is_event_file(file.path));
-    CHECK(contains(error_of([&] { EventReader reader(file.path); }), "is no event file"));
+    CHECK(contains(error_of([&] { EventReader reader(file.path); }), "is not an event file"));
   }
   TemporaryFolder folder;
   CHECK_FALSE(is_event_file(folder.path()));

@@ -135,7 +135,7 @@ TEST_CASE("more pixels than the bytes can hold are refused before memory is aske
 
 TEST_CASE("what is no picture is told so, whatever its name says") {
   CHECK(contains(complaint_about(""), "empty"));
-  CHECK(contains(complaint_about("GIF89a"), "no PNG, JPEG or PPM"));
+  CHECK(contains(complaint_about("GIF89a"), "not a PNG, JPEG or PPM file"));
   CHECK(contains(complaint_about("P6"), "cut off"));
   CHECK(contains(complaint_about("P6 # only a comment"), "cut off"));
   CHECK(contains(complaint_about("P6 -1 1 255\nxxx"), "byte 3"));
