@@ -2,6 +2,7 @@
 
 #include "app/signals.h"
 #include "cli/console.h"
+#include "cli/flags.h"
 #include "cluster/launch.h"
 #include "cluster/server.h"
 #include "core/error.h"
@@ -26,6 +27,21 @@ bool is_distributed(const cli::ClusterOptions& options) {
   return !options.ps_hosts.empty() || !options.worker_hosts.empty() || !options.job_name.empty();
 }
 
+void refuse_cluster_flags_alone(const cli::ClusterOptions& options) {
+  const cli::ClusterOptions defaults;
+  std::string given;
+  for (const cli::Flag& flag : cli::flags()) {
+    // Patience, of which one alone needs none, changes nothing.
+    if (flag.group != cli::Group::cluster || flag.name.ends_with("_timeout")) continue;
+    const auto value = flag.value.get(options);
+    if (value && value != flag.value.get(defaults))
+      given += (given.empty() ? "--" : ", --") + flag.name + "=" + *value;
+  }
+  if (!given.empty())
+    throw UsageError(given + ": for training on parameter servers, and none are named; give " +
+                     "--ps_hosts, --worker_hosts, --job_name and --task_index, or none of these");
+}
+
 ClusterTask cluster_task(const cli::ClusterOptions& options) {
   if (const auto launch = cluster::find_launch())
     throw UsageError(
@@ -42,6 +58,9 @@ ClusterTask cluster_task(const cli::ClusterOptions& options) {
     throw UsageError("--replicas_to_aggregate=" + std::to_string(replicas) +
                      ": an update takes one gradient of each worker, and --worker_hosts has " +
                      std::to_string(task.cluster.workers()));
+  if (options.replicas_to_aggregate && options.issync == 0)
+    throw UsageError("--replicas_to_aggregate=" + std::to_string(replicas) +
+                     " is for synchronous training; give --issync=1 too, or leave it out");
   return task;
 }
 
@@ -83,10 +102,12 @@ cluster::ClientOptions client_options(const cli::ClusterOptions& options, const 
           .placement = options.ps_placement == "bytes" ? cluster::PlacementRule::bytes
                                                        : cluster::PlacementRule::round_robin,
           .bfloat16_gradients = options.push_precision == "bf16",
+          .bfloat16_values = options.pull_precision == "bf16",
           .settings = {{"--issync", std::to_string(options.issync)},
                        {"--replicas_to_aggregate", std::to_string(rules.replicas_to_aggregate)},
                        {"--ps_placement", options.ps_placement},
-                       {"--push_precision", options.push_precision}}};
+                       {"--push_precision", options.push_precision},
+                       {"--pull_precision", options.pull_precision}}};
 }
 
 cluster::Hooks cluster_hooks() {

@@ -10,6 +10,10 @@ namespace towers::app {
 // Whether any flag says that there are several processes.
 bool is_distributed(const cli::ClusterOptions& options);
 
+// Throws UsageError where there is another flag of clusters, and is_distributed() is false: a
+// process that trained alone would pass over it.
+void refuse_cluster_flags_alone(const cli::ClusterOptions& options);
+
 // Who takes part, and which of them this process is. Throws UsageError.
 struct ClusterTask {
   cluster::ClusterSpec cluster;

@@ -114,7 +114,10 @@ cluster::ClientOptions line_client(const cli::LinearOptions& options, const Clus
 int run_linear(const cli::LinearOptions& options) {
   if (options.reload) return reload(options);
   ClusterTask task;
-  if (is_distributed(options)) task = cluster_task(options);
+  if (is_distributed(options))
+    task = cluster_task(options);
+  else
+    refuse_cluster_flags_alone(options);
   if (task.task.job == cluster::Job::ps) return run_parameter_server(options, task);
 
   const bool chief = task.task.index == 0;

@@ -64,6 +64,7 @@ std::string to_text(const StartTable& t) {
     rows.insert(rows.begin() + 1,
                 {"ranks", std::to_string(t.ranks) + " x " + std::to_string(o.num_gpus) + " = " +
                               std::to_string(towers) + " (processes x towers of each)"});
+  if (!t.workers.empty()) rows.insert(rows.begin() + 1, {"workers", t.workers});
   return cli::table(rows);
 }
 

@@ -24,7 +24,8 @@ struct StartTable {
   std::string input;
   std::int64_t first_step;
   std::string train_dir;
-  int ranks = 1;  // processes, each with towers as here
+  int ranks = 1;             // processes, each with towers as here
+  std::string workers = {};  // of parameter servers, and what they make of gradients; empty: none
 };
 
 std::string to_text(const StartTable& table);

@@ -116,6 +116,7 @@ int run_train(const cli::TrainOptions& given, const cli::Parsed& parsed) {
   Ranks ranks;
   return ranks.run([&] {
     cli::TrainOptions options = given;
+    refuse_cluster_flags_alone(options);
     require_equal_flags(ranks, parsed);
     share_threads(ranks, options);
     return train(options, parsed, ranks);

@@ -55,7 +55,8 @@ void save(WorkerRun& run, StepClock& clock) {
   if (came)
     run.save();
   else
-    cli::log_error("the servers did not give the variables for a last checkpoint");
+    cli::log_error("the servers did not give the variables for a last checkpoint; the newest is " +
+                   run.files()->last_checkpoint());
   clock.lap(Phase::saving);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "app/rank_settings.h"
 #include "app/run_state.h"
@@ -11,13 +12,16 @@
 #include "app/start_table.h"
 #include "app/training_input.h"
 #include "cli/console.h"
+#include "cluster/bfloat16.h"
 #include "core/error.h"
 #include "cpu/backend.h"
 
 namespace towers::app {
 namespace {
 
-constexpr double kSaveSeconds = 3;  // after a signal, for what is read from the servers
+constexpr double kSaveSeconds = 3;      // for what is read from the servers, after a signal too
+constexpr double kExchangeSeconds = 1;  // after a signal, for the exchange that is under way
+constexpr auto kOutOfStep = std::chrono::milliseconds(20);
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -100,7 +104,11 @@ cluster::Start WorkerRun::restore(std::span<float> values, std::span<float> aver
 }
 
 bool WorkerRun::told_to_end() const {
-  return SignalGuard::received() != 0 && now() > save_until_.load();
+  if (SignalGuard::received() == 0) return false;
+  const double time = now();
+  double never = 0;
+  told_at_.compare_exchange_strong(never, time);
+  return time > std::max(told_at_.load() + kExchangeSeconds, save_until_.load());
 }
 
 bool WorkerRun::join() {
@@ -120,8 +128,16 @@ void WorkerRun::check_seed() const {
 bool WorkerRun::take(std::optional<std::int64_t> updates) {
   if (!updates) return false;
   updates_ = *updates;
+  std::span<const float> seen = values_;
+  if (options_.pull_precision == "bf16") {
+    // Of fetch() too, or else when the chief saves would change what it computes.
+    rounded_.resize(values_.size());
+    std::transform(values_.begin(), values_.end(), rounded_.begin(),
+                   [](float value) { return cluster::from_bfloat16(cluster::to_bfloat16(value)); });
+    seen = rounded_;
+  }
   // The averages are the servers' business.
-  set_.towers->write_variables(values_, values_);
+  set_.towers->write_variables(seen, seen);
   if (servers_->session() != session_) {
     session_ = servers_->session();
     open_pipeline();
@@ -154,7 +170,15 @@ WorkerRun::Exchange WorkerRun::exchange() {
 
 bool WorkerRun::fetch() {
   if (SignalGuard::received() != 0) save_until_ = now() + kSaveSeconds;
-  const bool came = take(servers_->pull(values_, averages_));
+  // Servers whose updates all workers make together are of one step, but for a moment in which a
+  // worker has left one of them and not yet the other.
+  const bool together = rules_.synchronous && rules_.replicas_to_aggregate == workers_;
+  const double end = now() + kSaveSeconds;
+  bool came = take(servers_->pull(values_, averages_));
+  while (came && together && !servers_->in_step()) {
+    std::this_thread::sleep_for(kOutOfStep);
+    came = now() < end && take(servers_->pull(values_, averages_));
+  }
   save_until_ = 0;
   if (!came) return false;
   if (!all_finite(values_) || !all_finite(averages_))
@@ -202,6 +226,15 @@ double WorkerRun::epochs_after(std::int64_t step) const {
   return static_cast<double>(position_after(step)) / data::kTrainExamples;
 }
 
+std::string WorkerRun::workers_text() const {
+  const std::string all =
+      std::to_string(workers_) + ", this is worker " + std::to_string(task_.task.index) + "; ";
+  if (!rules_.synchronous) return all + "asynchronous: each gradient is an update";
+  const int gradients = rules_.replicas_to_aggregate;
+  return all + "synchronous: an update is the mean of " + std::to_string(gradients) +
+         (gradients == 1 ? " gradient" : " gradients");
+}
+
 void WorkerRun::say_start() const {
   app::say_start({.options = options_,
                   .backend = *set_.backend,
@@ -212,7 +245,8 @@ void WorkerRun::say_start() const {
                   .input = input_text(input_, dataset_, input_threads(options_)),
                   .first_step = updates_,
                   .train_dir = files_ ? files_->folder().path().string()
-                                      : "kept by " + cluster::worker_name(task_.cluster, 0)},
+                                      : "kept by " + cluster::worker_name(task_.cluster, 0),
+                  .workers = workers_text()},
                  set_.net, set_.device_names());
 }
 

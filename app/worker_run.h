@@ -51,7 +51,8 @@ class WorkerRun {
   Exchange exchange();
 
   // Of the chief. Brings what the servers have, their moving averages too; takes a few seconds at
-  // most after a signal. False: told to end, and they did not answer.
+  // most after a signal. False: told to end, and they did not answer; or they do not come into
+  // step.
   bool fetch();
   // What fetch() has brought: saves it as model.ckpt-N, N = updates() - 1; gives the precision of
   // the moving averages, 0 examples when a signal came in between.
@@ -79,6 +80,7 @@ class WorkerRun {
   std::int64_t examples_per_update() const;
   std::uint64_t position_after(std::int64_t step) const;
   void check_seed() const;
+  std::string workers_text() const;  // of the start-up table
   void open_pipeline();
   // Takes what came with `updates`: the variables to the towers. False: told to end.
   bool take(std::optional<std::int64_t> updates);
@@ -97,10 +99,12 @@ class WorkerRun {
   InputForm input_ = InputForm::images;
   std::unique_ptr<PeriodicEvaluation> evaluation_;  // the chief's, with --eval_every
   std::vector<float> values_, averages_, gradient_;
+  std::vector<float> rounded_;  // values_ as the towers see them, with --pull_precision=bf16
   std::int64_t updates_ = 0;
   std::uint64_t session_ = 0;
-  bool begun_ = false;                  // the chief's files
-  std::atomic<double> save_until_ = 0;  // a signal ends waits only after that time
+  bool begun_ = false;                       // the chief's files
+  std::atomic<double> save_until_ = 0;       // a signal ends waits only after that time
+  mutable std::atomic<double> told_at_ = 0;  // when a signal was seen first
   std::unique_ptr<data::Pipeline> pipeline_;
   std::unique_ptr<cluster::Client> servers_;
 };

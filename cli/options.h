@@ -42,6 +42,7 @@ struct ClusterOptions : CommonOptions {
   std::optional<int> replicas_to_aggregate;  // unset: all workers
   std::string ps_placement = "round_robin";  // round_robin, bytes
   std::string push_precision = "fp32";       // fp32, bf16
+  std::string pull_precision = "fp32";       // fp32, bf16
   double worker_timeout = 10;                // seconds
   double cluster_timeout = 300;
   bool ps_keep_serving = false;

@@ -1,5 +1,5 @@
 #pragma once
-// The upper half of a float32: half the bytes of a gradient on its way.
+// The upper half of a float32: half the bytes of gradients and variables on their way.
 
 #include <bit>
 #include <cstdint>

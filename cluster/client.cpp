@@ -80,6 +80,7 @@ class Client::Impl {
       request_.set_kind(Request::PULL);
       request_.set_session(session_);
       request_.set_averages(!averages.empty());
+      request_.set_bfloat16_values(options_.bfloat16_values);
       bool sent = true;
       for (Server& server : servers_) sent = sent && server.link->write(request_);
       if (sent && receive_values(values, averages, false)) {
@@ -112,6 +113,11 @@ class Client::Impl {
   const Start& start() const { return start_; }
   std::uint64_t session() const { return session_; }
   std::int64_t dropped() const { return dropped_; }
+  bool in_step() const {
+    return std::all_of(servers_.begin(), servers_.end(), [this](const Server& server) {
+      return server.step == servers_.front().step;
+    });
+  }
 
  private:
   struct Server {
@@ -145,6 +151,7 @@ class Client::Impl {
     request_.set_session(session_);
     request_.set_step(server.step);
     request_.set_bfloat16(options_.bfloat16_gradients);
+    request_.set_bfloat16_values(options_.bfloat16_values);
     const auto send = [&](const Request& chunk) { return server.link->write(chunk); };
     if (!options_.bfloat16_gradients)
       return send_chunks(std::span<const float>(values), request_, send);
@@ -164,6 +171,7 @@ class Client::Impl {
   bool receive_shard(Server& server, std::span<float> values, std::span<float> averages) {
     const std::size_t size = server.shard->size;
     const std::span<float> all = std::span(server.values).first(averages.empty() ? size : 2 * size);
+    const bool halves = options_.bfloat16_values && averages.empty();
     for (;;) {
       if (!server.link->read(reply_)) return false;
       check_refused();
@@ -173,7 +181,7 @@ class Client::Impl {
         continue;
       }
       if (reply_.kind() != Reply::VALUES || reply_.session() != session_ ||
-          !take_chunk(reply_, all))
+          !(halves ? take_bfloat16_chunk(reply_, all) : take_chunk(reply_, all)))
         return false;
       server.step = reply_.step();
       if (&server == &servers_.front()) dropped_ = reply_.dropped();
@@ -372,6 +380,9 @@ const Start& Client::start() const {
 }
 std::uint64_t Client::session() const {
   return impl_->session();
+}
+bool Client::in_step() const {
+  return impl_->in_step();
 }
 std::int64_t Client::dropped() const {
   return impl_->dropped();

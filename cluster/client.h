@@ -28,7 +28,9 @@ struct ClientOptions {
   std::vector<ModelVariable> variables;  // in order of creation
   std::size_t model_size = 0;            // values of the flat buffer that they are parts of
   PlacementRule placement = PlacementRule::round_robin;
-  bool bfloat16_gradients = false;  // on their way to the servers, rounded to nearest even
+  // What travels as bfloat16, rounded to nearest even: gradients on their way to the servers, and
+  // variables on their way back, but for a pull with averages.
+  bool bfloat16_gradients = false, bfloat16_values = false;
   // What all tasks must agree on, beside the addresses, by name: "--learning_rate".
   std::map<std::string, std::string> settings;
 };
@@ -53,6 +55,8 @@ class Client : public VariableStore {
   const Start& start() const override;
   std::uint64_t session() const override;
 
+  // Whether the variables that came last are of one step on all servers.
+  bool in_step() const;
   // Gradients that came too late, by the server of global_step.
   std::int64_t dropped() const;
 

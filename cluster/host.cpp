@@ -4,21 +4,28 @@
 
 namespace towers::cluster {
 
+namespace {
+
+std::string value_in(const Settings& settings, const std::string& name) {
+  const auto found = settings.find(name);
+  return found == settings.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
 std::string first_difference(const Settings& ours, const std::string& our_name,
                              const Settings& theirs) {
-  const auto differs = [&](const std::string& name, const std::string& our_value,
-                           const std::string& their_value) {
+  const auto difference = [&](const std::string& name) -> std::string {
+    const std::string our_value = value_in(ours, name), their_value = value_in(theirs, name);
+    if (our_value == their_value) return "";
     return name + " differs: '" + their_value + "' here, '" + our_value + "' at " + our_name +
            "; all tasks need the same";
   };
-  for (const auto& [name, value] : ours) {
-    const auto found = theirs.find(name);
-    const std::string their_value = found == theirs.end() ? std::string() : found->second;
-    if (their_value != value) return differs(name, value, their_value);
-  }
-  for (const auto& [name, value] : theirs)
-    if (!ours.contains(name)) return differs(name, "", value);
-  return "";
+  std::string first = difference("model");  // another one has other flags as well
+  for (const Settings* settings : {&ours, &theirs})
+    for (const auto& entry : *settings)
+      if (first.empty()) first = difference(entry.first);
+  return first;
 }
 
 Host::Host(const ServerOptions& o, const Hooks& h)

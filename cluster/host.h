@@ -15,7 +15,7 @@ namespace towers::cluster {
 // Flags and model of a task, by name ("--learning_rate"): what all must agree on.
 using Settings = std::map<std::string, std::string>;
 
-// "--x differs: ..." for the first setting that differs; empty: none.
+// "--x differs: ..." for the model, or the first setting that differs; empty: none.
 std::string first_difference(const Settings& ours, const std::string& our_name,
                              const Settings& theirs);
 

@@ -1,13 +1,16 @@
 #include "cluster/server.h"
 
+#include <arpa/inet.h>
 #include <grpcpp/grpcpp.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "cluster/channel.h"
@@ -21,14 +24,27 @@ namespace towers::cluster {
 namespace {
 
 constexpr auto kNap = std::chrono::milliseconds(50);
+// Where a whole job is told to end at once, its chief still comes for the last checkpoint. With the
+// end of gRPC this is below the 2 s that people are promised.
+constexpr double kLastWords = 1.5;
+// For answers that are under way.
+constexpr auto kClosing = std::chrono::milliseconds(500), kClosingLate = kClosing / 2;
 
 [[noreturn]] void throw_cannot_listen(const ServerOptions& options, const std::string& why) {
   throw Error(ps_name(options.cluster, options.index) + " cannot listen on its address: " + why +
               "; end what uses it, or give another one in --ps_hosts");
 }
 
-// gRPC does not tell why it cannot listen; a socket of ours does.
-void check_address(const ServerOptions& options) {
+bool is_loopback_address(const sockaddr* address) {
+  if (address->sa_family == AF_INET6)
+    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+  return address->sa_family == AF_INET &&
+         ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> 24 == 127;
+}
+
+// gRPC does not tell why it cannot listen; a socket of ours does. Whether the address reaches this
+// machine alone.
+bool check_address(const ServerOptions& options) {
   const std::string& address = options.cluster.ps_hosts[static_cast<std::size_t>(options.index)];
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -39,7 +55,9 @@ void check_address(const ServerOptions& options) {
   if (error != 0) throw_cannot_listen(options, ::gai_strerror(error));
   int reason = 0;
   bool any = false;  // a host name may have addresses of kinds that this machine lacks
+  bool loopback = true;
   for (const addrinfo* a = found; a != nullptr && reason != EADDRINUSE; a = a->ai_next) {
+    loopback = loopback && is_loopback_address(a->ai_addr);
     const int probe = ::socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
     const int on = 1;
     if (probe >= 0) ::setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -51,11 +69,16 @@ void check_address(const ServerOptions& options) {
   }
   ::freeaddrinfo(found);
   if (!any || reason == EADDRINUSE) throw_cannot_listen(options, std::strerror(reason));
+  return loopback;
 }
 
-std::unique_ptr<grpc::Server> listen(const ServerOptions& options, Service& service) {
-  check_address(options);
+std::unique_ptr<grpc::Server> listen(const ServerOptions& options, const Hooks& hooks,
+                                     Service& service) {
   const std::string& address = options.cluster.ps_hosts[static_cast<std::size_t>(options.index)];
+  if (check_address(options) && !is_loopback(host_of(address)))
+    hooks.warning(ps_name(options.cluster, options.index) + ": " + host_of(address) +
+                  " is the loopback on this machine (see /etc/hosts), so workers on others cannot "
+                  "reach it; for these name an address of the network in --ps_hosts");
   const int workers = options.cluster.workers();
   grpc::ResourceQuota quota;
   quota.SetMaxThreads(4 * workers + 16);  // a stream that waits for an update holds one
@@ -118,15 +141,18 @@ void serve(const ServerOptions& options, const Hooks& hooks) {
       });
   Host host(options, hooks);
   Service service(host);
-  const std::unique_ptr<grpc::Server> server = listen(options, service);
+  const std::unique_ptr<grpc::Server> server = listen(options, hooks, service);
   hooks.info(host.name() + " is serving");
   Waiting waiting(host.name());
-  while (!hooks.stop()) {
-    {
-      const std::lock_guard lock(host.mutex);
-      if (is_over(host, waiting)) break;
+  std::optional<double> told;  // to end, since then
+  for (;; std::this_thread::sleep_for(kNap)) {
+    const std::lock_guard lock(host.mutex);
+    if (hooks.stop()) {
+      if (!told) told = host.now();
+      if (host.members.with(Presence::present).empty() || host.now() - *told > kLastWords) break;
+    } else if (is_over(host, waiting)) {
+      break;
     }
-    std::this_thread::sleep_for(kNap);
   }
   std::string failure;
   {
@@ -135,7 +161,7 @@ void serve(const ServerOptions& options, const Hooks& hooks) {
     host.closing = failure.empty();  // otherwise those who wait are told why
   }
   host.changed.notify_all();
-  server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
+  server->Shutdown(std::chrono::system_clock::now() + (told ? kClosingLate : kClosing));
   if (!failure.empty()) throw Error(host.name() + ": " + failure);
 }
 

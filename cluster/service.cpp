@@ -9,19 +9,23 @@
 namespace towers::cluster {
 
 grpc::Status Service::check(const grpc::ServerContext& context) {
-  const Security& security = host_.options.security;
-  if (!security.has_token()) return grpc::Status::OK;
+  const std::string& token = host_.options.security.token;
   const auto sent = context.client_metadata().find(kTokenHeader);
-  if (sent != context.client_metadata().end() &&
-      equal_secrets(security.token, {sent->second.data(), sent->second.size()}))
-    return grpc::Status::OK;
+  // Who brings a token to a server without one thinks that strangers are kept out.
+  const bool accepted = sent == context.client_metadata().end()
+                            ? token.empty()
+                            : equal_secrets(token, {sent->second.data(), sent->second.size()});
+  if (accepted) return grpc::Status::OK;
   const std::lock_guard lock(host_.mutex);
   if (host_.now() >= next_warning_) {
-    host_.hooks.warning(host_.name() + ": refused " + context.peer() + ", which lacks the token");
+    host_.hooks.warning(
+        host_.name() + ": refused " + context.peer() +
+        (token.empty() ? ", which has a token, unlike this server" : ", which lacks the token"));
     next_warning_ = host_.now() + 10;
   }
   return {grpc::StatusCode::UNAUTHENTICATED,
-          host_.name() + " wants another token; give all tasks the same --cluster_token_file"};
+          host_.name() + (token.empty() ? " was started without a token" : " wants another token") +
+              "; give all tasks the same --cluster_token_file"};
 }
 
 grpc::Status Service::Train(grpc::ServerContext* context,

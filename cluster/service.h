@@ -24,7 +24,7 @@ class Service final : public wire::ParameterServer::Service {
     return who.worker() < static_cast<std::uint32_t>(host_.options.cluster.workers());
   }
 
-  // OK, or the refusal of a peer without the token, which is logged.
+  // OK, or the refusal of a peer whose token is another one, or none, which is logged.
   grpc::Status check(const grpc::ServerContext& context);
 
   Host& host_;

@@ -61,6 +61,7 @@ class Session {
   std::uint64_t size_ = 0;      // values of the shard, by its HELLO
   std::uint64_t received_ = 0;  // values of the variables or gradient that is coming in
   std::vector<float> incoming_, outgoing_;
+  std::vector<std::uint16_t> halves_;  // outgoing_ as bfloat16
   wire::Request request_;
   wire::Reply reply_;
 };

@@ -36,6 +36,9 @@ const Start& Client::start() const {
 std::uint64_t Client::session() const {
   throw_not_built();
 }
+bool Client::in_step() const {
+  throw_not_built();
+}
 std::int64_t Client::dropped() const {
   throw_not_built();
 }

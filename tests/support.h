@@ -34,6 +34,12 @@ inline void skip(const std::string& reason) {
   std::cout << "skipped: " << reason << std::endl;
 }
 
+// A number of the environment, for runs that are longer on request.
+inline int number_from(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
 // A new empty folder, removed with all it holds.
 class TemporaryFolder {
  public:

@@ -27,11 +27,6 @@ const std::vector<std::string> kSaveOften = {"--batch_size=2",       "--learning
                                              "--checkpoint_every=1", "--max_to_keep=2",
                                              "--display_every=1",    "--summary_every=2"};
 
-int number_from(const char* variable, int otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::atoi(text);
-}
-
 // What the dead process was doing, as far as its files tell.
 std::string moment_of(const fs::path& dir) {
   if (!fs::exists(dir)) return "before the folder";

@@ -20,7 +20,8 @@ const std::string cluster_defaults =
     "--task_index=0\n"
     "--issync=0\n"
     "--ps_placement=round_robin\n"
-    "--push_precision=fp32\n"
+    "--push_precision=fp32\n";
+const std::string patience_defaults =
     "--worker_timeout=10\n"
     "--cluster_timeout=300\n"
     "--ps_keep_serving=false\n"
@@ -61,7 +62,7 @@ TEST_CASE("every flag of train has the promised default") {
         "--overwrite=false\n"
         "--resume=false\n"
         "--init_from=\n" +
-            cluster_defaults + data_defaults +
+            cluster_defaults + "--pull_precision=fp32\n" + patience_defaults + data_defaults +
             "--input=auto\n"
             "--learning_rate=0.1\n"
             "--learning_rate_decay=0.1\n"
@@ -107,7 +108,8 @@ TEST_CASE("every flag of the other commands has the promised default") {
         "--reload=false\n"
         "--learning_rate=3e-05\n"
         "--steps_to_validate=1000\n" +
-            cluster_defaults + data_defaults + device_defaults + general_defaults);
+            cluster_defaults + patience_defaults + data_defaults + device_defaults +
+            general_defaults);
   CHECK(parsed({"export"}).flagfile ==
         "--checkpoint=/tmp/cifar10_train\n"
         "--format=auto\n"

@@ -180,6 +180,7 @@ TEST_CASE("what is written for a command is read back to the same, for every fla
       {"trace_steps", "7"},
       {"ps_placement", "bytes"},
       {"push_precision", "bf16"},
+      {"pull_precision", "bf16"},
       {"pin_threads", "true"},
       {"progress", "true"},
       {"json", "true"},

@@ -6,12 +6,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "data/checkpoint.h"
 #include "tests/app/quick_run.h"
 #include "tests/support.h"
 
@@ -41,14 +44,15 @@ class Cluster {
  public:
   using Args = std::vector<std::string>;
 
-  // command: with its folder, of every task; flags: what else they all get.
-  Cluster(int servers, int workers, Args command, const Args& flags)
+  // command: with its folder, of every task; flags: what else they all get; host: of all addresses.
+  Cluster(int servers, int workers, Args command, const Args& flags,
+          const std::string& host = "127.0.0.1")
       : command_(std::move(command)) {
     command_.insert(command_.end(), flags.begin(), flags.end());
     const std::vector<int> ports = free_ports(servers + workers);
     for (int i = 0; i < servers + workers; ++i)
       (i < servers ? ps_hosts_ : worker_hosts_)
-          .push_back("127.0.0.1:" + std::to_string(ports[static_cast<std::size_t>(i)]));
+          .push_back(host + ":" + std::to_string(ports[static_cast<std::size_t>(i)]));
   }
 
   Args args(const std::string& job, int index, const Args& more = {}) const {
@@ -59,9 +63,11 @@ class Cluster {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
-  std::unique_ptr<Process> start(const std::string& job, int index, const Args& more = {}) const {
-    return std::make_unique<Process>(args(job, index, more));
+  std::unique_ptr<Process> start(const std::string& job, int index, const Args& more = {},
+                                 const ProcessOptions& options = {}) const {
+    return std::make_unique<Process>(args(job, index, more), options);
   }
+  const std::string& ps_address(std::size_t index) const { return ps_hosts_[index]; }
   std::string ps(std::size_t index) const {
     return "ps " + std::to_string(index) + " (" + ps_hosts_[index] + ")";
   }
@@ -82,8 +88,25 @@ class Cluster {
 // The chief saves to `folder`.
 class LinearCluster : public Cluster {
  public:
-  LinearCluster(int servers, int workers, const std::filesystem::path& folder, const Args& flags)
-      : Cluster(servers, workers, {"linear", "--checkpoint_dir=" + folder.string()}, flags) {}
+  LinearCluster(int servers, int workers, const std::filesystem::path& folder, const Args& flags,
+                const std::string& host = "127.0.0.1")
+      : Cluster(servers, workers, {"linear", "--checkpoint_dir=" + folder.string()}, flags, host) {}
 };
+
+// The last complete checkpoint's number, or -1.
+inline std::int64_t latest_step(const std::filesystem::path& folder) {
+  // By its name: the chief may delete the file before it is opened.
+  const std::string latest = data::read_checkpoint_state(folder).latest.filename().string();
+  return latest.empty() ? -1 : std::stoll(latest.substr(latest.rfind('-') + 1));
+}
+
+// Until the chief has saved a later step than `step`; false when that does not come.
+inline bool checkpoint_came_after(const std::filesystem::path& folder, std::int64_t step) {
+  for (int i = 0; i < 6000; ++i) {
+    if (latest_step(folder) > step) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
 
 }  // namespace towers::test

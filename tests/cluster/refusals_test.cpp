@@ -33,6 +33,27 @@ TEST_CASE("a command line that names no task is a usage error") {
   check_refused(linear({ps, "--worker_hosts=localhost:2222", "--job_name=ps"}), 2, "occurs twice");
   check_refused(linear({ps, workers, "--job_name=worker", "--replicas_to_aggregate=2"}), 2,
                 "--worker_hosts has 1");
+  check_refused(linear({ps, workers, "--job_name=worker", "--replicas_to_aggregate=1"}), 2,
+                "give --issync=1 too");
+}
+
+TEST_CASE("flags of a cluster without its addresses are a usage error, not passed over") {
+  for (const std::string& flag :
+       {std::string("--issync=1"), std::string("--replicas_to_aggregate=2"),
+        std::string("--task_index=1"), std::string("--push_precision=bf16"),
+        std::string("--cluster_token_file=/none"), std::string("--ps_keep_serving")})
+    for (const char* command : {"linear", "train"}) {
+      const TemporaryFolder folder;
+      const std::string dir = (folder.path() / "run").string();
+      const ProcessResult refused = std::string(command) == "linear"
+                                        ? run_towers({"linear", "--checkpoint_dir=" + dir, flag})
+                                        : run_towers(quick_args(dir, 2, {flag}));
+      check_refused(refused, 2, flag);
+      CHECK_THAT(refused.err, Contains("give --ps_hosts, --worker_hosts, --job_name"));
+      CHECK_FALSE(std::filesystem::exists(dir));
+    }
+  const TemporaryFolder folder;  // the default is no request
+  CHECK(quick_run(folder.path(), 1, {"--issync=0", "--task_index=0"}).exit_code == 0);
 }
 
 TEST_CASE("a port in use is an error that names it") {
@@ -60,6 +81,11 @@ TEST_CASE("tasks with unequal flags: an error that names the flag") {
   REQUIRE(workers.starts_with("--worker_hosts="));
   workers += ",127.0.0.1:9";
   check_refused(run_towers(stranger), 1, "--worker_hosts differs");
+  auto another_model = cluster.args("worker", 1);
+  another_model.resize(5);  // up to --task_index
+  another_model.front() = "train";
+  check_refused(run_towers(with(another_model, {"--dataset=synthetic", "--device=cpu"})), 1,
+                "model differs: 'cifar10' here, 'linear' at " + cluster.worker(0));
   auto first = cluster.start("worker", 1), second = cluster.start("worker", 2);
   for (Process* task : {first.get(), second.get(), chief.get(), ps.get()})
     CHECK(task->wait().exit_code == 0);

@@ -53,6 +53,15 @@ TEST_CASE("without the token of --cluster_token_file a worker is refused and log
                   {{{}, told}, {with_token("other", "s3creT\n"), told}}, "which lacks the token");
 }
 
+TEST_CASE("a worker with a token is refused by a server without one") {
+  const TemporaryFolder folder;
+  write_file(folder.path() / "token", "s3cret\n");
+  check_strangers({},
+                  {{{"--cluster_token_file=" + (folder.path() / "token").string()},
+                    "was started without a token; give all tasks the same"}},
+                  "which has a token, unlike this server");
+}
+
 TEST_CASE("with TLS a worker without a certificate of the authority is refused and logged") {
   const TemporaryFolder folder;
   const auto with_identity = [&](const std::string& name) {

@@ -172,6 +172,25 @@ TEST_CASE("A gradient in bfloat16 is half as long") {
   CHECK_FALSE(chief.ask(push));
 }
 
+TEST_CASE("Variables in bfloat16 are half as long, and whole with their averages") {
+  Host host(options_for(1), kQuiet);
+  Worker chief(host, 0);
+  REQUIRE(chief.ask(chief.hello(2)));
+  const float third = 1.0f / 3;
+  Request variables = chunk(Request::INITIALIZE, 0, 0, {third, 2, third, 4}, true);
+  variables.mutable_rules()->set_moving_averages(true);
+  REQUIRE(chief.ask(variables));
+  Request pull = chunk(Request::PULL, 0, 0, {}, true);
+  pull.set_bfloat16_values(true);
+  REQUIRE(chief.ask(pull));
+  const std::uint16_t rounded[] = {to_bfloat16(third), to_bfloat16(2)};
+  REQUIRE(chief.reply().values().size() == sizeof rounded);
+  CHECK(std::memcmp(chief.reply().values().data(), rounded, sizeof rounded) == 0);
+  pull.set_averages(true);
+  REQUIRE(chief.ask(pull));
+  CHECK(values_of(chief.reply()) == std::vector<float>{third, 2, third, 4});
+}
+
 TEST_CASE("A gradient that is not whole changes nothing") {
   Host host(options_for(1), kQuiet);
   for (const Request& bad :

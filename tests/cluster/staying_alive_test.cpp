@@ -21,21 +21,6 @@ const LinearCluster::Args endless{"--learning_rate=0.001",     "--max_steps=2000
                                   "--steps_to_validate=50000", "--save_model_secs=0.1",
                                   "--worker_timeout=1",        "--cluster_timeout=60"};
 
-std::int64_t latest_step(const std::filesystem::path& folder) {
-  // By its name: the chief may delete the file before it is opened.
-  const std::string latest = data::read_checkpoint_state(folder).latest.filename().string();
-  return latest.empty() ? -1 : std::stoll(latest.substr(latest.rfind('-') + 1));
-}
-
-// Until the chief has saved a later step than `step`; false when that does not come.
-bool checkpoint_came_after(const std::filesystem::path& folder, std::int64_t step) {
-  for (int i = 0; i < 3000; ++i) {
-    if (latest_step(folder) > step) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
-
 void end_all(std::initializer_list<Process*> workers) {
   for (Process* worker : workers) worker->signal(SIGTERM);
   for (Process* worker : workers) CHECK(worker->wait().exit_code == 143);
@@ -140,8 +125,7 @@ TEST_CASE("a worker lost without goodbye keeps the servers until cluster_timeout
 }
 
 TEST_CASE("kill -9 of the chief, a worker or a server: a restart goes on from the checkpoint") {
-  const char* rounds_wanted = std::getenv("TOWERS_KILL_ROUNDS");
-  const int rounds = rounds_wanted != nullptr ? std::atoi(rounds_wanted) : 4;
+  const int rounds = number_from("TOWERS_KILL_ROUNDS", 4);
   std::mt19937 random(std::random_device{}());
   const TemporaryFolder folder;
   for (const char* mode : {"--issync=0", "--issync=1"}) {
@@ -175,6 +159,23 @@ TEST_CASE("kill -9 of the chief, a worker or a server: a restart goes on from th
     const data::CheckpointReader reader(data::read_checkpoint_state(folder.path()).latest);
     CHECK(reader.read_integer("global_step") == latest_step(folder.path()));
   }
+}
+
+TEST_CASE("a server that dies and stays away: the workers wait, and end with its name") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(2, 2, folder.path(), with(endless, {"--cluster_timeout=2"}));
+  auto ps0 = cluster.start("ps", 0), ps1 = cluster.start("ps", 1);
+  auto chief = cluster.start("worker", 0), worker = cluster.start("worker", 1);
+  REQUIRE(checkpoint_came_after(folder.path(), 10));
+  ps1->signal(SIGKILL);
+  for (Process* task : {chief.get(), worker.get()}) {
+    const ProcessResult result = task->wait();
+    CHECK(result.exit_code == 1);
+    CHECK_THAT(result.err, Contains("gave up after 2 s: " + cluster.ps(1) + ": "));
+  }
+  CHECK(ps0->wait().exit_code == 0);
+  const data::CheckpointReader reader(data::read_checkpoint_state(folder.path()).latest);
+  CHECK(reader.read_integer("global_step") == latest_step(folder.path()));
 }
 
 TEST_CASE("a restart may have other numbers of workers and servers") {

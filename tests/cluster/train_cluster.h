@@ -3,14 +3,11 @@
 
 #include <catch2/catch.hpp>
 
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "data/checkpoint.h"
 #include "tests/cluster/processes.h"
 
 namespace towers::test {
@@ -47,21 +44,5 @@ class TrainCluster : public Cluster {
  private:
   int servers_, workers_;
 };
-
-// The last complete checkpoint's number, or -1.
-inline std::int64_t latest_step(const std::filesystem::path& folder) {
-  // By its name: the chief may delete the file before it is opened.
-  const std::string latest = data::read_checkpoint_state(folder).latest.filename().string();
-  return latest.empty() ? -1 : std::stoll(latest.substr(latest.rfind('-') + 1));
-}
-
-// Until the chief has saved a later step than `step`; false when that does not come.
-inline bool checkpoint_came_after(const std::filesystem::path& folder, std::int64_t step) {
-  for (int i = 0; i < 6000; ++i) {
-    if (latest_step(folder) > step) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
 
 }  // namespace towers::test

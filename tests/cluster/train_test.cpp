@@ -1,6 +1,8 @@
 // Whole trainings of the CIFAR-10 net: 1 and 2 servers with 1, 2 and 3 workers, in both modes.
 #include <signal.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "tests/cluster/train_cluster.h"
@@ -22,10 +24,20 @@ std::vector<float> variable(const std::filesystem::path& folder, const std::stri
   return values;
 }
 
+// Tags, counts and last values of a run's summaries; without the last line, which has the time.
+std::string summaries_in(const std::filesystem::path& folder) {
+  for (const auto& file : std::filesystem::directory_iterator(folder))
+    if (file.path().filename().string().starts_with("events.out.tfevents.")) {
+      const std::string table = run_towers({"inspect", file.path().string()}).out;
+      return table.substr(0, table.rfind('\n', table.size() - 2));
+    }
+  return "";
+}
+
 }  // namespace
 
 TEST_CASE("synchronous: the same bytes as one process with as many towers") {
-  for (const auto& [servers, workers] : {std::pair{1, 1}, {2, 1}, {1, 2}, {2, 3}}) {
+  for (const auto& [servers, workers] : {std::pair{1, 1}, {2, 1}, {1, 2}, {2, 2}, {1, 3}, {2, 3}}) {
     INFO(servers << " servers, " << workers << " workers");
     const TemporaryFolder alone, folder;
     const ProcessResult single =
@@ -35,8 +47,15 @@ TEST_CASE("synchronous: the same bytes as one process with as many towers") {
     const std::vector<ProcessResult> results = cluster.run();
     for (int step : {0, 4, 6})
       CHECK(checkpoint_bytes(folder.path(), step) == checkpoint_bytes(alone.path(), step));
-    for (const ProcessResult& worker : results) CHECK(losses_of(worker.out).size() == 4);
-    if (workers == 1) CHECK(losses_of(results[0].out) == losses_of(single.out));
+    for (const ProcessResult& worker : results) {
+      CHECK(losses_of(worker.out).size() == 4);
+      CHECK_THAT(worker.out, Contains(std::to_string(workers) + ", this is worker ") &&
+                                 Contains("synchronous: an update is the mean of "));
+    }
+    if (workers != 1) continue;
+    CHECK(losses_of(results[0].out) == losses_of(single.out));
+    CHECK_THAT(summaries_in(folder.path()), Contains("conv1/weights"));
+    CHECK(summaries_in(folder.path()) == summaries_in(alone.path()));
   }
 }
 
@@ -54,6 +73,17 @@ TEST_CASE("what a cluster has saved, one process evaluates, and goes on with bit
   const ProcessResult resumed = quick_run(folder.path(), kSteps + 3, {"--num_gpus=2", "--resume"});
   INFO(resumed.err);
   REQUIRE(resumed.exit_code == 0);
+  CHECK(checkpoint_bytes(folder.path(), kSteps + 2) == checkpoint_bytes(alone.path(), kSteps + 2));
+}
+
+TEST_CASE("a restart may have other numbers of workers and servers, and makes their bytes") {
+  const TemporaryFolder alone, folder;
+  REQUIRE(quick_run(alone.path(), kSteps, {"--num_gpus=2"}).exit_code == 0);
+  REQUIRE(quick_run(alone.path(), kSteps + 3, {"--num_gpus=3", "--resume"}).exit_code == 0);
+  TrainCluster(1, 2, folder.path(), with(quick, {"--issync=1"})).run();
+  TrainCluster(2, 3, folder.path(),
+               with(quick, {"--issync=1", "--max_steps=" + std::to_string(kSteps + 3)}))
+      .run();
   CHECK(checkpoint_bytes(folder.path(), kSteps + 2) == checkpoint_bytes(alone.path(), kSteps + 2));
 }
 
@@ -95,6 +125,22 @@ TEST_CASE("with --push_precision=bf16 gradients keep eight significant bits") {
     CHECK(rounded[i] == Approx(exact[i]).epsilon(1.0 / 256));
 }
 
+TEST_CASE("with --pull_precision=bf16 workers see eight significant bits, and servers keep all") {
+  const Cluster::Args flags = with(quick, {"--issync=1", "--pull_precision=bf16"});
+  const TemporaryFolder fp32, bf16, often;
+  TrainCluster(1, 2, fp32.path(), with(quick, {"--issync=1"})).run();
+  TrainCluster(1, 2, bf16.path(), flags).run();
+  TrainCluster(1, 2, often.path(), with(flags, {"--checkpoint_every=1"})).run();
+  const std::vector<float> exact = variable(fp32.path(), "conv1/biases");
+  const std::vector<float> rounded = variable(bf16.path(), "conv1/biases");
+  CHECK(rounded != exact);
+  for (std::size_t i = 0; i < exact.size(); ++i) CHECK(rounded[i] == Approx(exact[i]).margin(0.02));
+  CHECK(std::any_of(rounded.begin(), rounded.end(),
+                    [](float value) { return (std::bit_cast<std::uint32_t>(value) << 16) != 0; }));
+  // What the chief saves comes exact, and it computes from what the others have all the same.
+  CHECK(checkpoint_bytes(often.path(), 6) == checkpoint_bytes(bf16.path(), 6));
+}
+
 TEST_CASE("backup workers: late gradients are dropped and counted") {
   const TemporaryFolder folder;
   const TrainCluster cluster(1, 3, folder.path(),
@@ -130,6 +176,7 @@ TEST_CASE("workers with unequal flags: an error that names the flag") {
         {"--num_gpus=2", "--num_gpus differs: '2' here, '1' at "},
         {"--learning_rate=0.2", "--learning_rate differs: '0.2' here, '0.1' at "},
         {"--convolution=direct", "--convolution differs: 'direct' here, 'auto' at "},
+        {"--pull_precision=bf16", "--pull_precision differs: 'bf16' here, 'fp32' at "},
         {"--ps_placement=bytes", "--ps_placement differs: 'bytes' here, 'round_robin' at "}}) {
     const ProcessResult refused = cluster.start("worker", 1, {flag})->wait();
     CHECK(refused.exit_code == 1);
