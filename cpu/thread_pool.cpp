@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/trace.h"
+#include "cpu/denormals.h"
 
 namespace towers::cpu {
 namespace {
@@ -96,6 +97,12 @@ void ThreadPool::stop() {
 void ThreadPool::start_job(Call job) {
   job_ = job;
   job_started_.raise();
+}
+
+// Not inline: a compiler may move arithmetic that it sees past a change of the mode it is done in.
+void ThreadPool::lead_here(Call job) {
+  const DenormalsFlushed flushed;
+  job.function(job.context, 0, 0);
 }
 
 void ThreadPool::wait() {

@@ -13,8 +13,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "cpu/denormals.h"
-
 namespace towers::cpu {
 
 // `threads` threads of its own, one of which, the leader, runs the job given to `start`; within the
@@ -53,8 +51,8 @@ class ThreadPool {
   // whose threads are kept on processors.
   template <class Job>
   void run_here(Job&& job) {
-    const DenormalsFlushed flushed;
-    job();
+    using Plain = std::remove_reference_t<Job>;
+    lead_here({&job, [](void* context, int, int) { (*static_cast<Plain*>(context))(); }});
   }
 
   // body(task, worker) for task = 0 .. tasks - 1, in any order; worker, 0 .. threads() - 1, tells
@@ -87,6 +85,7 @@ class ThreadPool {
   };
 
   void start_job(Call job);
+  static void lead_here(Call job);
   void run_tasks(int tasks, Call body);
   void keep_on(std::span<const int> processors);
   void stop();

@@ -51,7 +51,8 @@ TEST_CASE("kill -9 of a worker, the chief or a server: a restart goes on from th
     REQUIRE(checkpoint_came_after(dir, 1));
     for (int round = 0; round < rounds; ++round) {
       const std::size_t victim =
-          rounds < 10 ? static_cast<std::size_t>(std::array{3, 2, 0, 1}[round % 4]) : random() % 4;
+          rounds < 10 ? std::array<std::size_t, 4>{3, 2, 0, 1}[static_cast<std::size_t>(round) % 4]
+                      : random() % 4;
       const int milliseconds = static_cast<int>(random() % 300);
       INFO(mode << ", round " << round << ", after " << milliseconds
                 << " ms: " << tasks[victim].first << " " << tasks[victim].second);
