@@ -253,8 +253,10 @@ void RunFiles::save(std::int64_t step, std::uint64_t position) {
   if (save_errors_.recovered()) cli::log_info("saving works again: " + last_checkpoint());
   const float global_step = static_cast<float>(step + 1);
   write_state(step, position);
-  saver_->save(step, data::model_tensors(layout_, variables_, averages_, global_step));
   saved_step_ = step;
+  // A checkpoint whose position nobody knows could not be gone on from: the last one stays.
+  if (!state_error_.empty()) return;
+  saver_->save(step, data::model_tensors(layout_, variables_, averages_, global_step));
 }
 
 void RunFiles::keep_if_best(std::int64_t step, double precision) {
