@@ -10,6 +10,8 @@ namespace towers::app {
 Failure current_failure() {
   try {
     throw;
+  } catch (const SaidFailure& said) {
+    return {said.exit_code, ""};
   } catch (const UsageError& error) {
     return {2, error.what()};
   } catch (const std::bad_alloc&) {

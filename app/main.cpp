@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
     return std::visit(app::Run{parsed}, parsed.command);
   } catch (const std::exception&) {
     const app::Failure failure = app::current_failure();
-    cli::log_error(failure.text);
+    if (!failure.text.empty()) cli::log_error(failure.text);
     return failure.exit_code;
   }
 }

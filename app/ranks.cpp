@@ -30,7 +30,18 @@ Ranks::Ranks() {
   if (!leads()) cli::set_log_level("off", true);
 }
 
+// While MPI still holds the others back: as soon as one of them has ended, the launcher ends all.
 void Ranks::fail() {
+  try {
+    tell();
+  } catch (...) {
+    const Failure failure = current_failure();
+    cli::log_error(failure.text);
+    throw SaidFailure(failure.exit_code);
+  }
+}
+
+void Ranks::tell() {
   const Failure failure = current_failure();
   const RankFailure told{failure.exit_code, failure.text,
                          "rank " + std::to_string(rank()) + " on " + host_name()};

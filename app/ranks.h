@@ -54,7 +54,9 @@ class Ranks {
   }
 
  private:
+  // Throws what all ranks agree on, of which the current exception is a part, having said it.
   [[noreturn]] void fail();
+  [[noreturn]] void tell();  // the same, without a word
   // On the thread, behind an agreement; not where this process is alone.
   void together(const CommunicationThread::Job& job);
 
