@@ -2,9 +2,10 @@
 
 #include <cmath>
 
+#include "cpu/prefetch.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/local_response_norm.cpp"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -123,12 +124,9 @@ HWY_INLINE void Combine(D d, std::ptrdiff_t c, const NormShape& s, const float* 
   hn::StoreU(gradient, d, d_x + c);
 }
 
-// Row y, where there is one: what is kept from the forward pass comes from far away.
+// Row y, where there is one.
 HWY_INLINE void PrefetchRow(const Extent& extent, ConstView view, int y) {
-  if (y >= extent.height) return;
-  constexpr int kLine = 64 / sizeof(float);
-  for (int x = 0; x < extent.width; ++x)
-    for (int c = 0; c < extent.channels; c += kLine) hwy::Prefetch(view.at(y, x) + c);
+  if (y < extent.height) prefetch_pixels(view, y, 1, 0, extent.width, extent.channels);
 }
 
 // A row of pixels at a time: what one pass stores has long left the store buffer when the next

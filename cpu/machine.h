@@ -20,7 +20,7 @@ class Machine {
   // `processors` unless these are empty.
   Machine(SimdTarget target, const std::vector<int>& threads,
           const std::vector<int>& processors = {})
-      : kernels_(target), pinned_(!processors.empty()) {
+      : kernels_(target) {
     std::span<const int> left = processors;
     for (const int count : threads) {
       const std::size_t share = left.empty() ? 0 : static_cast<std::size_t>(count);
@@ -37,8 +37,8 @@ class Machine {
   // The pools run one thing at a time; whoever uses them holds this.
   std::mutex& mutex() { return mutex_; }
 
-  // jobs[d]() on each device d, at the same time: the first one's on the calling thread, where that
-  // may lead it. The first exception, if any, is thrown when all have ended.
+  // jobs[d]() on each device d, at the same time; the first exception, if any, is thrown when all
+  // have ended.
   template <class Job>
   void run_on_each_device(std::vector<Job>& jobs) {
     std::exception_ptr exception;
@@ -49,10 +49,9 @@ class Machine {
         if (!exception) exception = std::current_exception();
       }
     };
-    const std::size_t here = pinned_ ? 0 : 1;  // devices
-    for (std::size_t d = here; d < jobs.size(); ++d) pools_[d]->start(jobs[d]);
-    if (here > 0) noting([&] { pools_[0]->run_here(jobs[0]); });
-    for (std::size_t d = here; d < jobs.size(); ++d) noting([&] { pools_[d]->wait(); });
+    for (std::size_t d = 1; d < jobs.size(); ++d) pools_[d]->start(jobs[d]);
+    noting([&] { pools_[0]->run(jobs[0]); });
+    for (std::size_t d = 1; d < jobs.size(); ++d) noting([&] { pools_[d]->wait(); });
     if (exception) std::rethrow_exception(exception);
   }
 
@@ -84,7 +83,6 @@ class Machine {
   };
 
   Kernels kernels_;
-  bool pinned_;
   std::vector<std::unique_ptr<ThreadPool>> pools_;
   std::vector<Share> shares_;
   std::mutex mutex_;

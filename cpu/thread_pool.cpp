@@ -47,7 +47,8 @@ std::uint32_t ThreadPool::Signal::wait_beyond(std::uint32_t seen) {
   return count_.load(std::memory_order_acquire);
 }
 
-ThreadPool::ThreadPool(int threads, std::string name, std::span<const int> processors) {
+ThreadPool::ThreadPool(int threads, std::string name, std::span<const int> processors)
+    : kept_(!processors.empty()) {
   threads_.reserve(static_cast<std::size_t>(std::max(threads, 1)));
   try {
     threads_.emplace_back([this, name = std::move(name)] {
@@ -100,7 +101,11 @@ void ThreadPool::start_job(Call job) {
 }
 
 // Not inline: a compiler may move arithmetic that it sees past a change of the mode it is done in.
-void ThreadPool::lead_here(Call job) {
+void ThreadPool::run_job(Call job) {
+  if (kept_) {
+    start_job(job);
+    return wait();
+  }
   const DenormalsFlushed flushed;
   job.function(job.context, 0, 0);
 }

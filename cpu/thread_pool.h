@@ -17,11 +17,11 @@ namespace towers::cpu {
 
 // `threads` threads of its own, one of which, the leader, runs the job given to `start`; within the
 // job, parallel_for shares tasks out over all of them. The thread that calls may lead in the
-// leader's place (run_here). Whoever works for a device flushes denormal numbers to zero: late in
+// leader's place (run). Whoever works for a device flushes denormal numbers to zero: late in
 // training gradients fade into them, and they would slow the step down by far more than they are
 // worth.
 //
-// start, wait and run_here: from one thread at a time. parallel_for: from the job alone.
+// start, wait and run: from one thread at a time. parallel_for: from the job alone.
 // Threads that have nothing to do spin for some tens of microseconds, then sleep.
 class ThreadPool {
  public:
@@ -42,17 +42,12 @@ class ThreadPool {
   }
   // Until the job is done; throws what it threw.
   void wait();
+  // start and wait; but where threads are not kept on processors the calling thread leads in the
+  // leader's place, so that nobody has to be woken.
   template <class Job>
   void run(Job&& job) {
-    start(job);
-    wait();
-  }
-  // The same on the calling thread in the leader's place: nobody has to be woken. Not for a pool
-  // whose threads are kept on processors.
-  template <class Job>
-  void run_here(Job&& job) {
     using Plain = std::remove_reference_t<Job>;
-    lead_here({&job, [](void* context, int, int) { (*static_cast<Plain*>(context))(); }});
+    run_job({&job, [](void* context, int, int) { (*static_cast<Plain*>(context))(); }});
   }
 
   // body(task, worker) for task = 0 .. tasks - 1, in any order; worker, 0 .. threads() - 1, tells
@@ -85,7 +80,7 @@ class ThreadPool {
   };
 
   void start_job(Call job);
-  static void lead_here(Call job);
+  void run_job(Call job);
   void run_tasks(int tasks, Call body);
   void keep_on(std::span<const int> processors);
   void stop();
@@ -106,6 +101,7 @@ class ThreadPool {
   std::mutex exception_mutex_;
   std::exception_ptr exception_;
 
+  const bool kept_;  // on processors
   std::atomic<bool> stopping_{false};
   std::vector<std::thread> threads_;
 };

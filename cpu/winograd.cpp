@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "cpu/prefetch.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/winograd.cpp"
-#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -14,30 +15,22 @@ HWY_BEFORE_NAMESPACE();
 namespace towers::cpu {
 namespace HWY_NAMESPACE {
 
-// `rows` x `columns` pixels from (y, x) on: a tile's are too far apart for the processor to see
-// which come next.
-HWY_INLINE void PrefetchPixels(ConstView in, int y, int rows, int x, int columns, int channels) {
-  constexpr int kLine = 64 / sizeof(float);
-  for (int i = y; i < y + rows; ++i)
-    for (int c = 0; c < columns * channels; c += kLine) hwy::Prefetch(in.at(i, x) + c);
-}
-
 // While a tile is transformed, the next row of tiles is on its way from memory: what it does not
 // share with this one, or the start of the next image.
 template <const auto& matrix, int m>
 HWY_INLINE void TransformTiles(const TileGrid& grid, ConstView in, const Positions& out) {
   constexpr int kShared = matrix.kColumns - m;
-  PrefetchPixels(in, 0, m + kShared, 0, grid.columns * m + kShared, grid.channels);
+  prefetch_pixels(in, 0, m + kShared, 0, grid.columns * m + kShared, grid.channels);
   std::ptrdiff_t tile = 0;
   for (int image = 0; image < grid.images; ++image)
     for (int row = 0; row < grid.rows; ++row)
       for (int column = 0; column < grid.columns; ++column) {
         const int columns = column + 1 < grid.columns ? m : m + kShared;
         if (row + 1 < grid.rows)
-          PrefetchPixels(in.of(image), (row + 1) * m + kShared, m, column * m, columns,
-                         grid.channels);
+          prefetch_pixels(in.of(image), (row + 1) * m + kShared, m, column * m, columns,
+                          grid.channels);
         else if (image + 1 < grid.images)
-          PrefetchPixels(in.of(image + 1), 0, m + kShared, column * m, columns, grid.channels);
+          prefetch_pixels(in.of(image + 1), 0, m + kShared, column * m, columns, grid.channels);
         ForChannels(grid.channels, PixelsToPositions<matrix>{in.of(image).at(row * m, column * m),
                                                              in.row, in.pixel, out, tile++});
       }

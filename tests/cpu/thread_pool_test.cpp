@@ -110,9 +110,13 @@ TEST_CASE("what a task throws comes out of wait, and the pool goes on") {
 
 TEST_CASE("what a job throws comes out of wait") {
   ThreadPool pool(2);
-  CHECK_THROWS_AS(pool.run([] { throw std::out_of_range("job"); }), std::out_of_range);
+  auto bad = [] { throw std::out_of_range("job"); };
+  pool.start(bad);
+  CHECK_THROWS_AS(pool.wait(), std::out_of_range);
   bool ran = false;
-  pool.run([&] { ran = true; });
+  auto good = [&] { ran = true; };
+  pool.start(good);
+  pool.wait();
   CHECK(ran);
 }
 
@@ -145,14 +149,14 @@ TEST_CASE("all threads of a pool flush denormal numbers") {
   CHECK(smallest * 0.5f != 0);  // and the calling thread does not
 }
 
-TEST_CASE("a job that runs here is led by the calling thread, which flushes denormals meanwhile") {
+TEST_CASE("the calling thread leads a job that runs, and flushes denormals meanwhile") {
   ThreadPool pool(3);
   volatile float smallest = std::numeric_limits<float>::min();
   const std::thread::id here = std::this_thread::get_id();
   std::thread::id leader;
   std::atomic<int> tasks{0};
   bool flushed = false;
-  pool.run_here([&] {
+  pool.run([&] {
     leader = std::this_thread::get_id();
     flushed = smallest * 0.5f == 0;
     pool.parallel_for(64, [&](int, int worker) {
@@ -163,10 +167,12 @@ TEST_CASE("a job that runs here is led by the calling thread, which flushes deno
   CHECK(flushed);
   CHECK(tasks == 64);
   CHECK(smallest * 0.5f != 0);
-  // The next job may have the other leader.
-  CHECK_THROWS_AS(pool.run_here([] { throw std::out_of_range("job"); }), std::out_of_range);
+  CHECK_THROWS_AS(pool.run([] { throw std::out_of_range("job"); }), std::out_of_range);
   CHECK(smallest * 0.5f != 0);
-  pool.run([&] { leader = std::this_thread::get_id(); });
+  // One that is started has the other leader.
+  auto started = [&] { leader = std::this_thread::get_id(); };
+  pool.start(started);
+  pool.wait();
   CHECK(leader != here);
 }
 

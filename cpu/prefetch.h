@@ -1,0 +1,19 @@
+#pragma once
+// Asking for memory before it is needed: what is kept between passes lies too far apart, or comes
+// too late, for the processor to see by itself.
+
+#include <hwy/cache_control.h>
+
+#include "cpu/view.h"
+
+namespace towers::cpu {
+
+// `rows` x `columns` pixels of `channels` values, from (y, x) on.
+inline void prefetch_pixels(ConstView view, int y, int rows, int x, int columns, int channels) {
+  constexpr int kLine = 64 / sizeof(float);
+  for (int i = y; i < y + rows; ++i)
+    for (int j = x; j < x + columns; ++j)
+      for (int c = 0; c < channels; c += kLine) hwy::Prefetch(view.at(i, j) + c);
+}
+
+}  // namespace towers::cpu
