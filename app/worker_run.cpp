@@ -125,12 +125,12 @@ void WorkerRun::check_seed() const {
                 "; all tasks need the same, or none but the chief");
 }
 
-bool WorkerRun::take(std::optional<std::int64_t> updates) {
+bool WorkerRun::take(std::optional<std::int64_t> updates, bool exact) {
   if (!updates) return false;
   updates_ = *updates;
   std::span<const float> seen = values_;
-  if (options_.pull_precision == "bf16") {
-    // Of fetch() too, or else when the chief saves would change what it computes.
+  if (exact && options_.pull_precision == "bf16") {
+    // As they come without averages, or else when the chief saves would change what it computes.
     rounded_.resize(values_.size());
     std::transform(values_.begin(), values_.end(), rounded_.begin(),
                    [](float value) { return cluster::from_bfloat16(cluster::to_bfloat16(value)); });
@@ -174,10 +174,10 @@ bool WorkerRun::fetch() {
   // worker has left one of them and not yet the other.
   const bool together = rules_.synchronous && rules_.replicas_to_aggregate == workers_;
   const double end = now() + kSaveSeconds;
-  bool came = take(servers_->pull(values_, averages_));
+  bool came = take(servers_->pull(values_, averages_), true);
   while (came && together && !servers_->in_step()) {
     std::this_thread::sleep_for(kOutOfStep);
-    came = now() < end && take(servers_->pull(values_, averages_));
+    came = now() < end && take(servers_->pull(values_, averages_), true);
   }
   save_until_ = 0;
   if (!came) return false;

@@ -83,7 +83,8 @@ class WorkerRun {
   std::string workers_text() const;  // of the start-up table
   void open_pipeline();
   // Takes what came with `updates`: the variables to the towers. False: told to end.
-  bool take(std::optional<std::int64_t> updates);
+  // exact: they came with their averages, so as fp32.
+  bool take(std::optional<std::int64_t> updates, bool exact = false);
   // What fetch() brought, to the files' buffers.
   void hand_over();
   bool told_to_end() const;

@@ -153,11 +153,9 @@ class Client::Impl {
     request_.set_bfloat16(options_.bfloat16_gradients);
     request_.set_bfloat16_values(options_.bfloat16_values);
     const auto send = [&](const Request& chunk) { return server.link->write(chunk); };
-    if (!options_.bfloat16_gradients)
-      return send_chunks(std::span<const float>(values), request_, send);
-    server.halves.resize(values.size());
-    std::transform(values.begin(), values.end(), server.halves.begin(), to_bfloat16);
-    return send_chunks(std::span<const std::uint16_t>(server.halves), request_, send);
+    if (options_.bfloat16_gradients)
+      return send_bfloat16_chunks(values, server.halves, request_, send);
+    return send_chunks(std::span<const float>(values), request_, send);
   }
 
   // The answers of all servers that were asked. False: something is amiss, so all begins anew.

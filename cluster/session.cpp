@@ -275,11 +275,9 @@ bool Session::answer_values(std::unique_lock<std::mutex>& lock) {
     outgoing_.insert(outgoing_.end(), parameters.averages().begin(), parameters.averages().end());
   lock.unlock();
   const auto send = [this](const Reply& chunk) { return stream_.Write(chunk); };
-  if (request_.averages() || !request_.bfloat16_values())
-    return send_chunks(std::span<const float>(outgoing_), reply_, send);
-  halves_.resize(outgoing_.size());
-  std::transform(outgoing_.begin(), outgoing_.end(), halves_.begin(), to_bfloat16);
-  return send_chunks(std::span<const std::uint16_t>(halves_), reply_, send);
+  if (request_.bfloat16_values() && !request_.averages())
+    return send_bfloat16_chunks(outgoing_, halves_, reply_, send);
+  return send_chunks(std::span<const float>(outgoing_), reply_, send);
 }
 
 }  // namespace towers::cluster

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cluster/bfloat16.h"
 
@@ -34,6 +35,15 @@ bool send_chunks(std::span<const Value> values, Message& message, const Send& se
     if (!send(message)) return false;
     if (offset == values.size()) return true;
   }
+}
+
+// The same of floats, rounded to bfloat16 in `halves`.
+template <class Message, class Send>
+bool send_bfloat16_chunks(std::span<const float> values, std::vector<std::uint16_t>& halves,
+                          Message& message, const Send& send) {
+  halves.resize(values.size());
+  std::transform(values.begin(), values.end(), halves.begin(), to_bfloat16);
+  return send_chunks(std::span<const std::uint16_t>(halves), message, send);
 }
 
 // Copies a chunk to its place. False when it does not fit there.
