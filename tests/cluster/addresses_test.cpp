@@ -56,12 +56,8 @@ TEST_CASE("localhost, IPv6 and the machine's own name are addresses") {
     const LinearCluster cluster(1, 1, folder.path(), hundred_steps,
                                 host == "::1" ? "[" + host + "]" : host);
     auto ps = cluster.start("ps", 0);
-    const ProcessResult worker = cluster.start("worker", 0)->wait();
-    INFO(worker.err);
-    CHECK(worker.exit_code == 0);
-    const ProcessResult server = ps->wait();
+    const ProcessResult server = check_trains(cluster, *ps);
     INFO(server.err);
-    CHECK(server.exit_code == 0);
     const bool named = host == own_name() && host != "localhost";
     CHECK(contains(server.err, "whoever reaches " + cluster.ps_address(0)) == named);
     CHECK(contains(server.err, host + " is the loopback on this machine") ==
@@ -88,8 +84,7 @@ TEST_CASE("a server listens on its address alone") {
   const int port = port_of(cluster.ps_address(0));
   CHECK(Knock("127.0.0.1", port).good());
   CHECK_FALSE(Knock("127.0.0.2", port).good());
-  CHECK(cluster.start("worker", 0)->wait().exit_code == 0);
-  CHECK(ps->wait().exit_code == 0);
+  check_trains(cluster, *ps);
 }
 
 TEST_CASE("proxies of the environment are not used") {
@@ -101,8 +96,5 @@ TEST_CASE("proxies of the environment are not used") {
   const TemporaryFolder folder;
   const LinearCluster cluster(1, 1, folder.path(), with(hundred_steps, {"--cluster_timeout=5"}));
   auto ps = cluster.start("ps", 0, {}, proxies);
-  const ProcessResult worker = cluster.start("worker", 0, {}, proxies)->wait();
-  INFO(worker.err);
-  CHECK(worker.exit_code == 0);
-  CHECK(ps->wait().exit_code == 0);
+  check_trains(cluster, *ps, proxies);
 }

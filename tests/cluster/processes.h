@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -92,6 +93,18 @@ class LinearCluster : public Cluster {
                 const std::string& host = "127.0.0.1")
       : Cluster(servers, workers, {"linear", "--checkpoint_dir=" + folder.string()}, flags, host) {}
 };
+
+// Worker 0 trains to its end, and the only server ends after it. Returns what the server said.
+inline ProcessResult check_trains(const Cluster& cluster, Process& ps,
+                                  const ProcessOptions& options = {}) {
+  const ProcessResult worker = cluster.start("worker", 0, {}, options)->wait();
+  INFO(worker.err);
+  CHECK(worker.exit_code == 0);
+  const ProcessResult server = ps.wait();
+  INFO(server.err);
+  CHECK(server.exit_code == 0);
+  return server;
+}
 
 // The last complete checkpoint's number, or -1.
 inline std::int64_t latest_step(const std::filesystem::path& folder) {

@@ -23,12 +23,7 @@ void check_serves_on(const Bother& bother) {
   auto ps = cluster.start("ps", 0);
   REQUIRE(ps->wait_for_output("is serving"));
   bother(cluster.ps_address(0));
-  const ProcessResult worker = cluster.start("worker", 0)->wait();
-  INFO(worker.err);
-  CHECK(worker.exit_code == 0);
-  const ProcessResult server = ps->wait();
-  INFO(server.err);
-  CHECK(server.exit_code == 0);
+  check_trains(cluster, *ps);
 }
 
 struct Answer {
