@@ -63,6 +63,7 @@ WorkerRun::WorkerRun(const cli::TrainOptions& options, const cli::Parsed& parsed
     evaluation_ = std::make_unique<PeriodicEvaluation>(options, *set_.backend, set_.net);
   cluster::Hooks hooks = cluster_hooks();
   hooks.stop = [this] { return told_to_end(); };
+  if (is_chief()) hooks.comes_once_more = [] { return SignalGuard::received() != 0; };
   servers_ = std::make_unique<cluster::Client>(
       client(), hooks, [this](std::span<float> values, std::span<float> averages) {
         return restore(values, averages);

@@ -323,13 +323,18 @@ class Client::Impl {
   // Signs of life, also while the worker computes or waits; and the end of its waits.
   void beat() {
     double next = 0;
+    wire::Presence sign = presence_;
     while (!ending_) {
       if (stopped())
         for (Server& server : servers_) server.link->cancel();
+      if (!sign.comes_once_more() && hooks_.comes_once_more && hooks_.comes_once_more()) {
+        sign.set_comes_once_more(true);
+        next = 0;  // a server that is told to end as well does not wait long for this
+      }
       if (now() >= next) {
         // Servers that do not answer must not keep the signs from the others.
         const double each = beat_seconds_ / static_cast<double>(servers_.size());
-        for (Server& server : servers_) server.link->beat(presence_, each);
+        for (Server& server : servers_) server.link->beat(sign, each);
         next = now() + beat_seconds_ / 2;
       }
       std::this_thread::sleep_for(kProbePause);

@@ -10,6 +10,8 @@ namespace towers::cluster {
 struct Hooks {
   std::function<void(const std::string&)> info, warning;
   std::function<bool()> stop;  // asked several times a second: end now
+  // Of a worker that is told to end, but before that still comes for the variables. May be empty.
+  std::function<bool()> comes_once_more = {};
 };
 
 }  // namespace towers::cluster

@@ -54,6 +54,16 @@ bool Membership::leave(int worker, std::uint64_t process, double now) {
   return true;
 }
 
+void Membership::comes_once_more(int worker, std::uint64_t process) {
+  if (is(worker, process)) at(worker).comes_once_more = true;
+}
+
+bool Membership::must_stay() const {
+  return std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) {
+    return w.presence == Presence::present && w.comes_once_more;
+  });
+}
+
 std::vector<int> Membership::newly_lost(double now) {
   std::vector<int> lost;
   for (int worker = 0; worker < static_cast<int>(workers_.size()); ++worker) {

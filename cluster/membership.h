@@ -38,6 +38,11 @@ class Membership {
   // another one has that part.
   bool leave(int worker, std::uint64_t process, double now);
 
+  // It is told to end, and first comes for the variables.
+  void comes_once_more(int worker, std::uint64_t process);
+  // Whether somebody who is there has said so.
+  bool must_stay() const;
+
   // Those that are lost since the last call.
   std::vector<int> newly_lost(double now);
 
@@ -63,6 +68,7 @@ class Membership {
     std::uint64_t process = 0;
     int connections = 0;
     double heard = 0;
+    bool comes_once_more = false;
   };
   const Worker& at(int worker) const { return workers_[static_cast<std::size_t>(worker)]; }
   Worker& at(int worker) { return workers_[static_cast<std::size_t>(worker)]; }

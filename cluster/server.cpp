@@ -24,8 +24,9 @@ namespace towers::cluster {
 namespace {
 
 constexpr auto kNap = std::chrono::milliseconds(50);
-// Where a whole job is told to end at once, its chief still comes for the last checkpoint. With the
-// end of gRPC this is below the 2 s that people are promised.
+// Where a whole job is told to end at once, its chief still comes for the last checkpoint, and says
+// so within this time. With the end of gRPC it is below the 2 s that people are promised of a
+// server that nobody waits for.
 constexpr double kLastWords = 1.5;
 // For answers that are under way.
 constexpr auto kClosing = std::chrono::milliseconds(500), kClosingLate = kClosing / 2;
@@ -149,7 +150,9 @@ void serve(const ServerOptions& options, const Hooks& hooks) {
     const std::lock_guard lock(host.mutex);
     if (hooks.stop()) {
       if (!told) told = host.now();
-      if (host.members.with(Presence::present).empty() || host.now() - *told > kLastWords) break;
+      host.members.newly_lost(host.now());  // whose promise to come is worth nothing
+      const bool late = host.now() - *told > kLastWords && !host.members.must_stay();
+      if (late || host.members.with(Presence::present).empty()) break;
     } else if (is_over(host, waiting)) {
       break;
     }

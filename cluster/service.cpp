@@ -49,6 +49,8 @@ grpc::Status Service::Beat(grpc::ServerContext* context, const wire::Presence* r
   if (!is_worker(*request)) return grpc::Status::OK;
   const std::lock_guard lock(host_.mutex);
   host_.heard(static_cast<int>(request->worker()), request->process());
+  if (request->comes_once_more())
+    host_.members.comes_once_more(static_cast<int>(request->worker()), request->process());
   reply->set_session(host_.parameters.session());
   return grpc::Status::OK;
 }

@@ -69,6 +69,21 @@ TEST_CASE("a process says goodbye for itself, or for one that is gone") {
   CHECK_FALSE(members.leave(0, 200, 3));
 }
 
+TEST_CASE("a server must stay for one who comes once more, as long as that one is there") {
+  Membership members = with_all(2);
+  members.comes_once_more(1, 999);  // nobody's
+  CHECK_FALSE(members.must_stay());
+  members.comes_once_more(1, 101);
+  CHECK(members.must_stay());
+  SECTION("it says goodbye") { members.leave(1, 101, 1); }
+  SECTION("it is lost") { members.newly_lost(10); }
+  SECTION("another process takes its part") {
+    members.disconnected(1, 101);
+    members.join(1, 201, 1);
+  }
+  CHECK_FALSE(members.must_stay());
+}
+
 TEST_CASE("a server ends soon after the last goodbye") {
   Membership members = with_all(2);
   members.leave(0, 100, 20);

@@ -1,13 +1,16 @@
 // Who is missing, who dies and who comes back.
 #include <catch2/catch.hpp>
 
+#include <grpcpp/grpcpp.h>
 #include <signal.h>
 
 #include <chrono>
 #include <random>
 #include <thread>
 
+#include "cluster/wire.h"
 #include "data/checkpoint.h"
+#include "protos/parameter_server.grpc.pb.h"
 #include "tests/cluster/processes.h"
 
 using namespace towers;
@@ -27,6 +30,53 @@ void end_all(std::initializer_list<Process*> workers) {
 }
 
 }  // namespace
+
+TEST_CASE("a server that is told to end stays for a chief that says it comes once more") {
+  namespace wire = towers::cluster::wire;
+  const TemporaryFolder folder;
+  const LinearCluster cluster(1, 1, folder.path(), {"--worker_timeout=30"});
+  auto ps = cluster.start("ps", 0);
+  REQUIRE(ps->wait_for_output("is serving"));
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  const auto stub = wire::ParameterServer::NewStub(grpc::CreateCustomChannel(
+      "dns:///" + cluster.ps_address(0), grpc::InsecureChannelCredentials(), arguments));
+
+  wire::Request hello;
+  hello.set_kind(wire::Request::HELLO);
+  hello.set_version(towers::cluster::kProtocolVersion);
+  hello.mutable_presence()->set_process(7);
+  hello.set_size(2);
+  for (const std::string& flag : cluster.args("worker", 0))
+    if (flag.rfind("--ps_hosts=", 0) == 0 || flag.rfind("--worker_hosts=", 0) == 0) {
+      wire::Setting* setting = hello.add_settings();
+      setting->set_name(flag.substr(0, flag.find('=')));
+      setting->set_value(flag.substr(flag.find('=') + 1));
+    }
+  grpc::ClientContext context;
+  auto stream = stub->Train(&context);
+  wire::Reply reply;
+  REQUIRE((stream->Write(hello) && stream->Read(&reply)));
+  REQUIRE(reply.kind() == wire::Reply::STATE);
+
+  const auto beat = [&](bool comes_once_more) {
+    grpc::ClientContext call;
+    wire::Presence sign = hello.presence();
+    sign.set_comes_once_more(comes_once_more);
+    wire::Pulse pulse;
+    return stub->Beat(&call, sign, &pulse).ok();
+  };
+  REQUIRE(beat(true));
+  ps->signal(SIGTERM);
+  std::this_thread::sleep_for(std::chrono::seconds(3));  // twice what it has for others
+  CHECK(beat(false));
+  context.TryCancel();
+  stream->Finish();
+  grpc::ClientContext call;
+  wire::Pulse pulse;
+  CHECK(stub->Goodbye(&call, hello.presence(), &pulse).ok());
+  CHECK(ps->wait().exit_code == 143);
+}
 
 TEST_CASE("any order of start: who waits says for whom and why") {
   const TemporaryFolder folder;
