@@ -163,6 +163,7 @@ class Client::Impl {
     for (Server& server : servers_)
       if ((!asked_alone || server.asked) && !receive_shard(server, values, averages)) return false;
     waiting_.look(now(), {});
+    begun_ = begun_ || servers_.front().step > start_.step;
     return true;
   }
 
@@ -283,6 +284,7 @@ class Client::Impl {
     server.session = reply_.session();
     server.start = {reply_.start().step(), reply_.start().seed(), reply_.start().position()};
     chief_came_ = reply_.chief_came();
+    begun_ = begun_ || reply_.begun();
     beat_seconds_ = std::min(beat_seconds_.load(), std::max(0.05, reply_.beat_seconds()));
     return "";
   }
@@ -300,6 +302,7 @@ class Client::Impl {
       request_.Clear();
       request_.set_kind(Request::INITIALIZE);
       request_.set_session(session);
+      request_.set_begun(begun_);
       request_.mutable_start()->set_step(start.step);
       request_.mutable_start()->set_seed(start.seed);
       request_.mutable_start()->set_position(start.position);
@@ -352,6 +355,7 @@ class Client::Impl {
   bool restored_ = false;  // by this process
   bool ready_ = false;     // all servers have session_
   bool chief_came_ = false;
+  bool begun_ = false;  // updates were made, by what this process or a server has seen
   bool refused_ = false;
   bool busy_ = false;  // in the last round a server had another process in our place
   std::uint64_t session_ = 0;

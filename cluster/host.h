@@ -30,6 +30,7 @@ struct Host {
   void notice_losses();
   void heard(int worker, std::uint64_t process);
   void leave(int worker, std::uint64_t process);
+  bool has_begun() const { return begun || parameters.step() > parameters.start().step; }
   // "worker 1 (host:port) has not come yet": those whose gradients an update waits for.
   std::string waited_for(bool& absent) const;
 
@@ -42,6 +43,7 @@ struct Host {
   Settings agreed;         // the chief's; empty before it came
   std::uint64_t size = 0;  // values of the shard, as the chief said
   std::string failure;     // why the training is over for everybody
+  bool begun = false;      // updates were made before the variables were last put in place
   bool closing = false;
 };
 

@@ -54,6 +54,11 @@ bool Membership::leave(int worker, std::uint64_t process, double now) {
   return true;
 }
 
+void Membership::expect_back(double now) {
+  for (Worker& w : workers_)
+    if (w.presence == Presence::absent) w = {.presence = Presence::present, .heard = now};
+}
+
 void Membership::comes_once_more(int worker, std::uint64_t process) {
   if (is(worker, process)) at(worker).comes_once_more = true;
 }

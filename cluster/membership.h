@@ -38,6 +38,9 @@ class Membership {
   // another one has that part.
   bool leave(int worker, std::uint64_t process, double now);
 
+  // A server that takes the place of one which was lost does not know who was there. They have
+  // worker_timeout to come back: those who have not come yet count as present until then.
+  void expect_back(double now);
   // It is told to end, and first comes for the variables.
   void comes_once_more(int worker, std::uint64_t process);
   // Whether somebody who is there has said so.

@@ -18,10 +18,10 @@ struct ServerOptions {
 };
 
 // Listens on its address of the cluster and serves until the last worker has said goodbye (at most
-// 10 s longer), or hooks.stop says so and the workers have left, for which it waits 2 s at most, or as
-// long as one lives that is told to end too and comes for a last checkpoint.
-// Throws Error: the address cannot be listened on; somebody who
-// is missing did not come for cluster_timeout; a lost worker with stop_on_lost_worker.
+// 10 s longer), or hooks.stop says so and the workers have left, for which it waits 2 s at most, or
+// as long as one lives that is told to end too and comes for a last checkpoint. Throws Error: the
+// address cannot be listened on; somebody who is missing did not come for cluster_timeout; a lost
+// worker with stop_on_lost_worker.
 void serve(const ServerOptions& options, const Hooks& hooks);
 
 }  // namespace towers::cluster

@@ -88,6 +88,7 @@ bool Session::send_state() {
     reply_.mutable_start()->set_step(start.step);
     reply_.mutable_start()->set_seed(start.seed);
     reply_.mutable_start()->set_position(start.position);
+    reply_.set_begun(host_.has_begun());
     reply_.set_chief_came(!host_.agreed.empty());
     reply_.set_beat_seconds(host_.options.patience.worker_timeout / 4);
   }
@@ -192,7 +193,10 @@ bool Session::initialize() {
   if (!request_.last()) return true;
   {
     const std::lock_guard lock(host_.mutex);
+    host_.begun = host_.has_begun() || request_.begun();
     host_.parameters.initialize(request_.session(), *start, incoming_, *rules);
+    // In synchronous training they had all come before the first update.
+    if (host_.begun && rules->synchronous) host_.members.expect_back(host_.now());
     host_.members_changed();
   }
   return send_state();

@@ -45,6 +45,22 @@ TEST_CASE("a lost worker comes back, itself or as another process") {
   CHECK(members.newly_lost(22) == std::vector<int>{0, 1});
 }
 
+TEST_CASE("those whom a new server expects back are lost after worker_timeout, unless they come") {
+  Membership members(3, patience, 0);
+  members.join(0, 100, 1);
+  members.connected(0, 100);
+  members.expect_back(2);
+  CHECK(members.presence(2) == Presence::present);
+  CHECK(members.expected() == 3);
+  CHECK(members.join(1, 101, 3));
+  members.heard(0, 100, 11);
+  CHECK(members.newly_lost(11.9).empty());
+  CHECK(members.newly_lost(12) == std::vector<int>{2});
+  CHECK(members.expected() == 2);
+  CHECK(members.join(2, 202, 20));
+  CHECK(members.presence(2) == Presence::present);
+}
+
 TEST_CASE("one process at a time has a worker's part") {
   Membership members = with_all(1);
   CHECK_FALSE(members.join(0, 200, 1));
@@ -75,8 +91,12 @@ TEST_CASE("a server must stay for one who comes once more, as long as that one i
   CHECK_FALSE(members.must_stay());
   members.comes_once_more(1, 101);
   CHECK(members.must_stay());
-  SECTION("it says goodbye") { members.leave(1, 101, 1); }
-  SECTION("it is lost") { members.newly_lost(10); }
+  SECTION("it says goodbye") {
+    members.leave(1, 101, 1);
+  }
+  SECTION("it is lost") {
+    members.newly_lost(10);
+  }
   SECTION("another process takes its part") {
     members.disconnected(1, 101);
     members.join(1, 201, 1);

@@ -147,6 +147,42 @@ TEST_CASE("synchronous training goes on without a lost worker, and takes it back
   CHECK(ps1->wait().exit_code == 0);
 }
 
+TEST_CASE("synchronous training goes on without a worker that is lost together with a server") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(2, 2, folder.path(), with(endless, {"--issync=1"}));
+  auto ps0 = cluster.start("ps", 0), ps1 = cluster.start("ps", 1);
+  auto chief = cluster.start("worker", 0), worker = cluster.start("worker", 1);
+  REQUIRE(checkpoint_came_after(folder.path(), 10));
+  const auto kill = [](std::initializer_list<Process*> tasks) {
+    for (Process* task : tasks) task->signal(SIGKILL);
+    for (Process* task : tasks) task->wait();
+  };
+  const std::string lost = cluster.worker(1) + " is lost";
+  SECTION("one server") {
+    kill({worker.get(), ps1.get()});
+    ps1 = cluster.start("ps", 1);
+    REQUIRE(ps1->wait_for_output(lost));
+  }
+  SECTION("all servers: the chief knows") {
+    kill({worker.get(), ps0.get(), ps1.get()});
+    ps0 = cluster.start("ps", 0);
+    ps1 = cluster.start("ps", 1);
+    REQUIRE(ps1->wait_for_output(lost));
+  }
+  SECTION("the chief and a server: the other server knows") {
+    kill({worker.get(), chief.get(), ps1.get()});
+    ps1 = cluster.start("ps", 1);
+    chief = cluster.start("worker", 0);
+    REQUIRE(ps1->wait_for_output(lost));
+  }
+  REQUIRE(checkpoint_came_after(folder.path(), latest_step(folder.path()) + 10));
+  auto again = cluster.start("worker", 1, {"--steps_to_validate=10"});
+  REQUIRE(again->wait_for_output("step: "));
+  end_all({again.get(), chief.get()});
+  CHECK(ps0->wait().exit_code == 0);
+  CHECK(ps1->wait().exit_code == 0);
+}
+
 TEST_CASE("with --stop_on_lost_worker a lost worker ends the training and is named") {
   const TemporaryFolder folder;
   const LinearCluster cluster(1, 2, folder.path(),
