@@ -244,9 +244,19 @@ std::string latest_name(const std::filesystem::path& dir) {
 // the latest is its own once no file `checkpoint` does.
 int deletion_rank(const std::filesystem::path& file, const std::string& latest) {
   const std::string name = file.filename().string();
-  if (name == kFlagsFile) return 4;
-  if (!latest.empty() && name.starts_with(latest + ".")) return name.ends_with(".index") ? 2 : 3;
-  return name == "checkpoint" ? 1 : 0;
+  if (name == kFlagsFile) return 5;
+  const bool index = name.ends_with(".index");
+  if (!latest.empty() && name.starts_with(latest + ".")) return index ? 3 : 4;
+  if (name == "checkpoint") return 2;
+  return index ? 0 : 1;
+}
+
+void remove_in_order(const std::filesystem::path& dir, std::vector<std::filesystem::path> files) {
+  std::stable_sort(files.begin(), files.end(),
+                   [latest = latest_name(dir)](const auto& a, const auto& b) {
+                     return deletion_rank(a, latest) < deletion_rank(b, latest);
+                   });
+  remove(files);
 }
 
 std::string plural(std::size_t n) {
@@ -274,30 +284,25 @@ void RunFolder::clear() {
   if (content.best) clear_best();
   if (mode_ == Mode::resume) remove(data_without_index(content.own));
   if (mode_ == Mode::resume || content.own.empty()) return;
-  std::stable_sort(content.own.begin(), content.own.end(),
-                   [latest = latest_name(dir_)](const auto& a, const auto& b) {
-                     return deletion_rank(a, latest) < deletion_rank(b, latest);
-                   });
-  remove(content.own);
+  remove_in_order(dir_, content.own);
   notice_ = "deleted " + plural(content.own.size()) + " of a former run in " + dir_.string();
 }
 
 // As the folder around it: whole, or, when resuming, what is half there.
 void RunFolder::clear_best() {
   const std::filesystem::path best = dir_ / kBestFolder;
-  if (mode_ != Mode::resume) {
-    std::error_code error;
-    std::filesystem::remove_all(best, error);
-    if (error) throw_file_error("delete", best, error.value());
-    return;
-  }
   std::vector<std::filesystem::path> files, temporary;
   for (const auto& file : std::filesystem::directory_iterator(best)) {
     const bool half = !final_name_of_temporary(file.path().filename().string()).empty();
     (half ? temporary : files).push_back(file.path());
   }
   remove(temporary);
-  remove(data_without_index(files));
+  if (mode_ == Mode::resume) {
+    remove(data_without_index(files));
+  } else {
+    remove_in_order(best, files);
+    remove({best});
+  }
 }
 
 bool RunFolder::owns(const std::filesystem::path& file) const {

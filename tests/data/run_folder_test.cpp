@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 
 #include "data/file.h"
@@ -136,6 +138,46 @@ TEST_CASE("overwrite deletes own files alone") {
   CHECK(test::names_in(folder.path) == Names{"keep.txt", "lock", "photos"});
   CHECK(test::read_file(folder.path / "keep.txt") == "mine");
   CHECK(test::names_in(folder.path / "photos") == Names{"checkpoint"});
+}
+
+// Names in the order in which they are deleted from `dir` by `act`.
+template <class Act>
+Names deleted_by(const std::filesystem::path& dir, const Act& act) {
+  const FileDescriptor watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  REQUIRE(::inotify_add_watch(watch.get(), dir.c_str(), IN_DELETE) >= 0);
+  act();
+  alignas(inotify_event) char events[1 << 16];
+  const auto bytes = ::read(watch.get(), events, sizeof events);
+  Names names;
+  for (std::ptrdiff_t at = 0; at < bytes;) {
+    inotify_event event;
+    std::memcpy(&event, events + at, sizeof event);
+    names.emplace_back(events + at + sizeof event);
+    at += static_cast<std::ptrdiff_t>(sizeof event + event.len);
+  }
+  return names;
+}
+
+TEST_CASE("No index outlives its data in a deletion, however the folder is listed") {
+  const bool of_best = GENERATE(false, true);
+  const Folder folder(kOwn);
+  const std::filesystem::path dir = of_best ? folder.path / kBestFolder : folder.path;
+  std::filesystem::create_directories(dir);
+  for (int step = 1; step <= 30; ++step)
+    for (const char* part : {".data-00000-of-00001", ".index"})
+      test::write_file(dir / ("model.ckpt-" + std::to_string(step) + part), "content");
+  test::write_file(dir / "checkpoint", "model_checkpoint_path: \"model.ckpt-7\"\n");
+  const Names names = deleted_by(dir, [&] { RunFolder(folder.path, Mode::overwrite).clear(); });
+  const auto place = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) - names.begin();
+  };
+  for (int step = 1; step <= 30; ++step) {
+    const std::string prefix = "model.ckpt-" + std::to_string(step);
+    INFO(prefix);
+    CHECK(place(prefix + ".index") < place(prefix + ".data-00000-of-00001"));
+    if (step != 7) CHECK(place(prefix + ".data-00000-of-00001") < place("model.ckpt-7.index"));
+  }
+  CHECK(place("checkpoint") < place("model.ckpt-7.index"));
 }
 
 TEST_CASE("resume deletes what a killed run left half done alone") {
