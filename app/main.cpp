@@ -6,6 +6,8 @@
 //
 // This file decides which command runs, and is the only place that catches errors.
 
+#include <malloc.h>
+
 #include <exception>
 #include <string>
 #include <variant>
@@ -21,6 +23,14 @@
 
 namespace towers::app {
 namespace {
+
+// Buffers of the model's size go back to the system when they are freed. Left to itself, glibc soon
+// keeps them on its heap, which then has gaps, and a run's memory grows by megabytes.
+void give_back_large_buffers() {
+#ifdef __GLIBC__
+  ::mallopt(M_MMAP_THRESHOLD, 2 << 20);
+#endif
+}
 
 struct Run {
   const cli::Parsed& parsed;
@@ -57,6 +67,7 @@ struct Run {
 int main(int argc, char** argv) {
   using namespace towers;
   try {
+    app::give_back_large_buffers();
     cli::prepare_standard_streams();
     app::prepare_signals();
     const cli::Parsed parsed =

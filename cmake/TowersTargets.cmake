@@ -65,7 +65,7 @@ function(towers_test name)
   towers_settings(${name})
   target_compile_options(${name} PRIVATE -O1)  # assertions: optimizing them costs minutes
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} towers_test_main)
-  set(properties SKIP_REGULAR_EXPRESSION "skipped: " TIMEOUT 300)
+  set(properties SKIP_REGULAR_EXPRESSION "skipped: " TIMEOUT 600)  # sanitizers on a slow machine
   if(arg_LABELS)
     list(APPEND properties LABELS "${arg_LABELS}")
   endif()

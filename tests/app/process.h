@@ -16,7 +16,7 @@ struct ProcessOptions {
   std::optional<long> file_size_limit{};      // RLIMIT_FSIZE in bytes
   std::optional<long> address_space_limit{};  // RLIMIT_AS in bytes
   bool close_stdout_reader = false;           // as `| head -0` does
-  double limit_seconds = 120;                 // killed after that
+  double limit_seconds = 240;                 // killed after that; far beyond a slow machine
 };
 
 struct ProcessResult {
