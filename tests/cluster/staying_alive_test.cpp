@@ -1,7 +1,6 @@
 // Who is missing, who dies and who comes back.
 #include <catch2/catch.hpp>
 
-#include <grpcpp/grpcpp.h>
 #include <signal.h>
 
 #include <chrono>
@@ -10,8 +9,8 @@
 
 #include "cluster/wire.h"
 #include "data/checkpoint.h"
-#include "protos/parameter_server.grpc.pb.h"
 #include "tests/cluster/processes.h"
+#include "tests/cluster/stub.h"
 
 using namespace towers;
 using namespace towers::test;
@@ -29,6 +28,31 @@ void end_all(std::initializer_list<Process*> workers) {
   for (Process* worker : workers) CHECK(worker->wait().exit_code == 143);
 }
 
+// Two servers and two workers, past their first steps; worker 1 is to be lost.
+struct Synchronous {
+  Synchronous() { REQUIRE(checkpoint_came_after(folder.path(), 10)); }
+
+  void kill(std::initializer_list<Process*> tasks) const {
+    for (Process* task : tasks) task->signal(SIGKILL);
+    for (Process* task : tasks) task->wait();  // a server has its port until then
+  }
+  // Without worker 1, and then with it.
+  void check_goes_on() {
+    REQUIRE(checkpoint_came_after(folder.path(), latest_step(folder.path()) + 10));
+    auto again = cluster.start("worker", 1, {"--steps_to_validate=10"});
+    REQUIRE(again->wait_for_output("step: "));
+    end_all({again.get(), chief.get()});
+    CHECK(ps0->wait().exit_code == 0);
+    CHECK(ps1->wait().exit_code == 0);
+  }
+
+  const TemporaryFolder folder;
+  const LinearCluster cluster{2, 2, folder.path(), with(endless, {"--issync=1"})};
+  std::unique_ptr<Process> ps0 = cluster.start("ps", 0), ps1 = cluster.start("ps", 1),
+                           chief = cluster.start("worker", 0), worker = cluster.start("worker", 1);
+  const std::string lost = cluster.worker(1) + " is lost";
+};
+
 }  // namespace
 
 TEST_CASE("a server that is told to end stays for a chief that says it comes once more") {
@@ -37,10 +61,7 @@ TEST_CASE("a server that is told to end stays for a chief that says it comes onc
   const LinearCluster cluster(1, 1, folder.path(), {"--worker_timeout=30"});
   auto ps = cluster.start("ps", 0);
   REQUIRE(ps->wait_for_output("is serving"));
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  const auto stub = wire::ParameterServer::NewStub(grpc::CreateCustomChannel(
-      "dns:///" + cluster.ps_address(0), grpc::InsecureChannelCredentials(), arguments));
+  const auto stub = stub_of(cluster.ps_address(0));
 
   wire::Request hello;
   hello.set_kind(wire::Request::HELLO);
@@ -132,55 +153,28 @@ TEST_CASE("a worker that comes after the end leaves cleanly") {
 }
 
 TEST_CASE("synchronous training goes on without a lost worker, and takes it back") {
-  const TemporaryFolder folder;
-  const LinearCluster cluster(2, 2, folder.path(), with(endless, {"--issync=1"}));
-  auto ps0 = cluster.start("ps", 0), ps1 = cluster.start("ps", 1);
-  auto chief = cluster.start("worker", 0), worker = cluster.start("worker", 1);
-  REQUIRE(checkpoint_came_after(folder.path(), 10));
-  worker->signal(SIGKILL);
-  REQUIRE(ps0->wait_for_output(cluster.worker(1) + " is lost"));
-  REQUIRE(checkpoint_came_after(folder.path(), latest_step(folder.path()) + 10));
-  auto again = cluster.start("worker", 1, {"--steps_to_validate=10"});
-  REQUIRE(again->wait_for_output("step: "));
-  end_all({again.get(), chief.get()});
-  CHECK(ps0->wait().exit_code == 0);
-  CHECK(ps1->wait().exit_code == 0);
+  Synchronous run;
+  run.kill({run.worker.get()});
+  REQUIRE(run.ps0->wait_for_output(run.lost));
+  run.check_goes_on();
 }
 
 TEST_CASE("synchronous training goes on without a worker that is lost together with a server") {
-  const TemporaryFolder folder;
-  const LinearCluster cluster(2, 2, folder.path(), with(endless, {"--issync=1"}));
-  auto ps0 = cluster.start("ps", 0), ps1 = cluster.start("ps", 1);
-  auto chief = cluster.start("worker", 0), worker = cluster.start("worker", 1);
-  REQUIRE(checkpoint_came_after(folder.path(), 10));
-  const auto kill = [](std::initializer_list<Process*> tasks) {
-    for (Process* task : tasks) task->signal(SIGKILL);
-    for (Process* task : tasks) task->wait();
-  };
-  const std::string lost = cluster.worker(1) + " is lost";
+  Synchronous run;
   SECTION("one server") {
-    kill({worker.get(), ps1.get()});
-    ps1 = cluster.start("ps", 1);
-    REQUIRE(ps1->wait_for_output(lost));
+    run.kill({run.worker.get(), run.ps1.get()});
   }
   SECTION("all servers: the chief knows") {
-    kill({worker.get(), ps0.get(), ps1.get()});
-    ps0 = cluster.start("ps", 0);
-    ps1 = cluster.start("ps", 1);
-    REQUIRE(ps1->wait_for_output(lost));
+    run.kill({run.worker.get(), run.ps0.get(), run.ps1.get()});
+    run.ps0 = run.cluster.start("ps", 0);
   }
   SECTION("the chief and a server: the other server knows") {
-    kill({worker.get(), chief.get(), ps1.get()});
-    ps1 = cluster.start("ps", 1);
-    chief = cluster.start("worker", 0);
-    REQUIRE(ps1->wait_for_output(lost));
+    run.kill({run.worker.get(), run.chief.get(), run.ps1.get()});
+    run.chief = run.cluster.start("worker", 0);
   }
-  REQUIRE(checkpoint_came_after(folder.path(), latest_step(folder.path()) + 10));
-  auto again = cluster.start("worker", 1, {"--steps_to_validate=10"});
-  REQUIRE(again->wait_for_output("step: "));
-  end_all({again.get(), chief.get()});
-  CHECK(ps0->wait().exit_code == 0);
-  CHECK(ps1->wait().exit_code == 0);
+  run.ps1 = run.cluster.start("ps", 1);
+  REQUIRE(run.ps1->wait_for_output(run.lost));
+  run.check_goes_on();
 }
 
 TEST_CASE("with --stop_on_lost_worker a lost worker ends the training and is named") {

@@ -1,11 +1,9 @@
 // What strangers send to a server's port, while it serves those who belong to it.
 #include <catch2/catch.hpp>
 
-#include <grpcpp/grpcpp.h>
-
-#include "protos/parameter_server.grpc.pb.h"
 #include "tests/cluster/processes.h"
 #include "tests/cluster/sockets.h"
+#include "tests/cluster/stub.h"
 
 using namespace towers::test;
 using Catch::Contains;
@@ -60,10 +58,7 @@ TEST_CASE("bytes that are no HTTP/2, and connections that say nothing, leave a s
 
 TEST_CASE("messages that are too large or make no sense are refused, and the server goes on") {
   check_serves_on([](const std::string& address) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    const auto stub = wire::ParameterServer::NewStub(grpc::CreateCustomChannel(
-        "dns:///" + address, grpc::InsecureChannelCredentials(), arguments));
+    const auto stub = stub_of(address);
 
     wire::Request large;
     large.set_kind(wire::Request::HELLO);
