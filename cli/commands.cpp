@@ -93,7 +93,7 @@ const std::vector<CommandRow>& commands() {
        "Makes a checkpoint from a safetensors file, to resume from",
        "import FILE [--flag=value ...]",
        {"towers import model.safetensors --train_dir=run2",
-        "towers import model.safetensors --output=variables/model.ckpt"},
+        "towers import model.safetensors --output=model.ckpt"},
        "FILE",
        make<ImportOptions>},
       {completion_bit,

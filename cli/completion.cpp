@@ -1,5 +1,6 @@
 #include "cli/completion.h"
 
+#include <set>
 #include <vector>
 
 #include "cli/commands.h"
@@ -9,10 +10,11 @@
 namespace towers::cli {
 namespace {
 
-enum class Kind { none, choice, folder, file, other };
+enum class Kind { none, choice, list, folder, file, other };
 
 Kind kind_of(const Value& value) {
   if (value.boolean) return Kind::none;
+  if (value.placeholder == "NAMES") return Kind::list;
   if (!value.choices.empty()) return Kind::choice;
   if (value.placeholder == "DIR") return Kind::folder;
   if (value.placeholder == "FILE" || value.placeholder == "CHECKPOINT") return Kind::file;
@@ -64,12 +66,22 @@ std::string bash_arguments() {
   return text;
 }
 
+// "COMMAND --FLAG VALUE" where the value is a list with more than one element.
+std::string bash_lists() {
+  std::vector<std::string> patterns;
+  for (const CommandRow& command : commands())
+    for (const Flag* flag : flags_of(command))
+      if (kind_of(flag->value) == Kind::list)
+        patterns.push_back("\"" + command.name + " --" + flag->name + " \"*,*");
+  return joined(patterns, "|");
+}
+
 std::string bash_script() {
   std::string text =
       "# bash completion for towers: source it, or copy it as \"towers\" to\n"
       "# ~/.local/share/bash-completion/completions/\n"
       "_towers() {\n"
-      "  local command=train seen= word flag= cur=${COMP_WORDS[COMP_CWORD]}\n"
+      "  local command=train seen= word flag= before= cur=${COMP_WORDS[COMP_CWORD]}\n"
       "  local prev=${COMP_WORDS[COMP_CWORD-1]} commands=" +
       quoted(command_names()) +
       "\n"
@@ -80,21 +92,42 @@ std::string bash_script() {
       "  if [ \"$cur\" = = ]; then flag=$prev cur=\n"
       "  elif [ \"$prev\" = = ]; then flag=${COMP_WORDS[COMP_CWORD-2]}\n"
       "  elif [ \"${cur:0:1}\" != - ]; then flag=$prev; fi\n"
+      // Of a list the last element is completed.
+      "  case \"$command $flag $cur\" in " +
+      bash_lists() +
+      ") before=${cur%,*}, cur=${cur##*,} ;; esac\n"
       "  case $flag in\n";
-  std::vector<std::string> folders, files;
+  std::vector<std::string> folders, files, others;
+  std::set<std::string> done;
   for (const Flag& flag : flags()) {
-    const Kind kind = kind_of(flag.value);
-    if (kind == Kind::folder) folders.push_back("--" + flag.name);
-    if (kind == Kind::file) files.push_back("--" + flag.name);
-    if (kind == Kind::choice)
-      text += "    --" + flag.name + ") COMPREPLY=($(compgen -W " +
-              quoted(joined(flag.value.choices, " ")) + " -- \"$cur\")); return ;;\n";
+    if (!done.insert(flag.name).second) continue;
+    switch (kind_of(flag.value)) {
+      case Kind::none:
+        break;
+      case Kind::folder:
+        folders.push_back("--" + flag.name);
+        break;
+      case Kind::file:
+        files.push_back("--" + flag.name);
+        break;
+      case Kind::other:
+        others.push_back("--" + flag.name);
+        break;
+      case Kind::choice:
+      case Kind::list:
+        text += "    --" + flag.name + ") COMPREPLY=($(compgen -P \"$before\" -W " +
+                quoted(joined(flag.value.choices, " ")) + " -- \"$cur\")); return ;;\n";
+        break;
+    }
   }
   text += "    " + joined(folders, "|") +
           ") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$cur\"); return ;;\n"
           "    " +
           joined(files, "|") +
           ") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return ;;\n"
+          "    " +
+          joined(others, "|") +
+          ") return ;;\n"
           "  esac\n"
           "  if [ \"${cur:0:1}\" = - ]; then\n"
           "    compopt -o nospace\n"
@@ -135,6 +168,8 @@ std::string zsh_action(const Value& value) {
   switch (kind_of(value)) {
     case Kind::choice:
       return ":(" + joined(value.choices, " ") + ")";
+    case Kind::list:
+      return ":_sequence compadd - " + joined(value.choices, " ");
     case Kind::folder:
       return ":_files -/";
     case Kind::file:
@@ -233,7 +268,7 @@ std::string fish_script() {
       text += "\ncomplete -c towers -n '" + condition + "' -l " + spelled(*flag) + " -d " +
               fish_quoted(flag->help);
       const Kind kind = kind_of(flag->value);
-      if (kind == Kind::choice)
+      if (kind == Kind::choice || kind == Kind::list)
         text += " -x -a " + fish_quoted(joined(flag->value.choices, " "));
       else if (kind == Kind::folder)
         text += " -x -a '(__fish_complete_directories)'";

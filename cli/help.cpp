@@ -47,7 +47,7 @@ bool idle(const Flag& flag, const CommandRow& command) {
 
 std::string explanation(const Flag& flag) {
   std::string text = flag.help;
-  if (flag.value.placeholder.starts_with("NAME")) text += ": " + flag.value.expected;
+  if (!flag.value.choices.empty()) text += ": " + flag.value.expected;
   if (!flag.value.default_text.empty()) text += " [" + flag.value.default_text + "]";
   return text;
 }

@@ -53,12 +53,14 @@ Value whole_list(std::vector<Integer> Options::*field, Integer lowest, Integer h
 template <class Options>
 Value choice_list(std::vector<std::string> Options::*field,
                   const std::vector<std::string>& choices) {
-  return bound(
+  Value value = bound(
       field, "NAMES", expected_choice_list(choices),
       [choices](std::string_view text) {
         return read_list(text, [&](std::string_view one) { return read_choice(one, choices); });
       },
       write_list);
+  value.choices = choices;
+  return value;
 }
 
 }  // namespace towers::cli

@@ -125,10 +125,13 @@ const CommandRow& command_of(const Spelled& spelled, const std::vector<std::stri
 }
 
 // `towers help` and `towers help COMMAND`.
+// Flags behind "help" change nothing: `towers help --help` is meant as it is without.
 const CommandRow& command_to_explain(const Spelled& spelled, const std::vector<std::string>& args) {
-  if (spelled.words.empty()) return commands().front();
-  const CommandRow* command = find_command(spelled.words.front());
-  if (command == nullptr) throw UsageError(unknown_command(spelled.words.front(), args));
+  const auto word = std::find_if(spelled.words.begin(), spelled.words.end(),
+                                 [](const std::string& text) { return !take_apart(text).flag; });
+  if (word == spelled.words.end()) return commands().front();
+  const CommandRow* command = find_command(*word);
+  if (command == nullptr) throw UsageError(unknown_command(*word, args));
   return *command;
 }
 

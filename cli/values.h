@@ -35,7 +35,7 @@ struct Value {
   bool boolean = false;
   std::string placeholder;           // N in --batch_size=N
   std::string expected;              // completes "expected ..."
-  std::vector<std::string> choices;  // all allowed words, where there are few
+  std::vector<std::string> choices;  // all allowed words, or elements, where there are few
   std::string default_text;          // what --help shows; empty: nothing
   // False: not such a value, nothing is changed. The options must be of the bound kind.
   std::function<bool(CommonOptions&, std::string_view)> set;

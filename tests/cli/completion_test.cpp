@@ -73,6 +73,12 @@ TEST_CASE("bash offers commands, flags of the command, and their values") {
   CHECK(offered({"towers", "--decay_by", "=", "ex"}) == WordSet{"examples"});
   CHECK(offered({"towers", "--decay_by", "ex"}) == WordSet{"examples"});
   CHECK(offered({"towers", "--train_dir", "=", ""}) == WordSet{"runs"});
+  CHECK(offered({"towers", "bench", "--what", "=", "la"}) == WordSet{"layers"});
+  CHECK(offered({"towers", "bench", "--precision", "=", "fp32,b"}) == WordSet{"fp32,bf16"});
+  CHECK(offered({"towers", "--precision", "=", "fp32,b"}).empty());  // one alone
+  CHECK(offered({"towers", "--max_steps", "=", ""}).empty());        // any number
+  CHECK(offered({"towers", "--max_steps", ""}).empty());
+  CHECK(offered({"towers", "--resume", "ev"}) == WordSet{"eval"});  // a switch takes no value
   CHECK(offered({"towers", "import", "scr"}) == WordSet{"script"});
   CHECK(offered({"towers", "completion", ""}) == WordSet{"bash", "zsh", "fish"});
   CHECK(offered({"towers", "help", "ma"}) == WordSet{"man"});
@@ -120,6 +126,7 @@ TEST_CASE("zsh completes commands, flags of the command, and arguments") {
   CHECK(completes("towers --max_st", "--max_steps"));
   CHECK(completes("towers eval --run_o", "--run_once"));
   CHECK(completes("towers import scr", "script"));
+  CHECK(completes("towers bench --precision=fp32,b", "fp32,bf16"));
 }
 
 TEST_CASE("fish takes its script") {
@@ -149,6 +156,7 @@ TEST_CASE("fish offers commands, flags of the command, and their values") {
   CHECK(offers("towers eval dev").empty());
   CHECK(offers("towers import dev") == WordSet{"devices.txt"});
   CHECK(offers("towers --decay_by=") == WordSet{"--decay_by=steps", "--decay_by=examples"});
+  CHECK(offers("towers bench --precision=b") == WordSet{"--precision=bf16"});
   CHECK(offers("towers completion ") == WordSet{"bash", "zsh", "fish"});
 }
 

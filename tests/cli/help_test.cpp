@@ -89,12 +89,14 @@ TEST_CASE("help is found in every way that people try") {
   CHECK(information({"help"}) == text);
   CHECK(information({"train", "--help"}) == text);
   CHECK(information({"help", "train"}) == text);
+  CHECK(information({"help", "--help"}) == text);
   CHECK(information({"-h"}) == text);
   CHECK(information({"-help"}) == text);
   const std::string eval = information({"eval", "--help"});
   CHECK(eval != text);
   CHECK(information({"help", "eval"}) == eval);
   CHECK(information({"--help", "eval"}) == eval);
+  CHECK(information({"help", "--help", "eval"}) == eval);
   CHECK(information({"inspect", "--help"}).starts_with("Usage: towers inspect PATH"));
 }
 
