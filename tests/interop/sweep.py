@@ -53,13 +53,26 @@ class Sweep(FolderTest):
         settings = [name for name in columns[:columns.index("examples_per_sec")] if name != "layer"]
         self.assertEqual(plot_sweep().SETTINGS, settings)
 
-    def test_a_table_without_rows_is_an_error_of_one_line(self):
-        empty = self.path("empty.csv")
+    def test_what_cannot_be_drawn_is_an_error_of_one_line(self):
+        empty, other, binary, nothing = map(self.path, ("empty.csv", "other.csv", "binary.csv", "nothing.csv"))
         with open(self.table) as table, open(empty, "w") as file:
             file.write(table.readline())
-        done = subprocess.run([sys.executable, SCRIPT, empty, self.path("none.png")], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stderr, f"plot_sweep: {empty} has no row with batch_size\n")
+        with open(other, "w") as file:
+            file.write("step,loss\n0,4.68\n")
+        with open(binary, "wb") as file:
+            file.write(b"\x89PNG\r\n")
+        picture = self.path("none.png")
+        for table, drawn, said in (
+                (empty, picture, f"{empty} has no row with batch_size"),
+                (other, picture, f"{other} is not a table of"),
+                (nothing, picture, f"cannot read {nothing}: "),
+                (binary, picture, f"cannot read {binary}: "),
+                (self.table, self.path("no_format.foo"), "cannot write"),
+                (self.table, self.path("no_folder/a.png"), "cannot write")):
+            done = subprocess.run([sys.executable, SCRIPT, table, drawn], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1, said)
+            self.assertTrue(done.stderr.startswith(f"plot_sweep: {said}"), done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
 
 if __name__ == "__main__":
