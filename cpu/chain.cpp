@@ -94,10 +94,8 @@ void Chain::lay_out(std::size_t l) {
 }
 
 Chain::Tensor Chain::make_tensor(const Layout& layout, int per_worker) const {
-  const std::size_t stride = (layout.size() + 15) / 16 * 16;
   const int images = per_worker == 0 ? setting_.batch_size : per_worker * setting_.pool->threads();
-  return {layout, per_worker, stride,
-          setting_.memory->floats(stride * static_cast<std::size_t>(images))};
+  return {layout, per_worker, layout.stride(), setting_.memory->floats(layout.buffer_size(images))};
 }
 
 View Chain::Tensor::view(const Run& run, const Run& whole) const {

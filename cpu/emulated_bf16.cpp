@@ -102,8 +102,7 @@ class EmulatedConv2d final : public SpatialLayer {
     return setting_.training ? run.first : run.worker * per_worker_;
   }
   Rounded make_rounded(const Layout& layout, int images) const {
-    const std::size_t stride = (layout.size() + 15) / 16 * 16;
-    return {layout, stride, setting_.memory->floats(stride * static_cast<std::size_t>(images))};
+    return {layout, layout.stride(), setting_.memory->floats(layout.buffer_size(images))};
   }
   void round_images(ConstView from, View to, const Extent& extent, int count) const {
     for (int image = 0; image < count; ++image)

@@ -162,9 +162,21 @@ HWY_INLINE void PrefetchTile(const TileSum& tile, std::ptrdiff_t down, std::ptrd
   }
 }
 
-// All rows of one panel's columns, over a block of k that begins at `tile.b`.
+// One of `parts` equal shares of what will be packed.
+void PrefetchSource(const Packing& p, std::ptrdiff_t part, std::ptrdiff_t parts) {
+  const bool rows = p.column_stride == 1;
+  const std::ptrdiff_t lines = rows ? p.k : p.columns, values = rows ? p.columns : p.k;
+  const std::ptrdiff_t stride = rows ? p.k_stride : p.column_stride;
+  for (std::ptrdiff_t i = lines * part / parts; i < lines * (part + 1) / parts; ++i) {
+    for (std::ptrdiff_t j = 0; j < values; j += 16) hwy::Prefetch(p.source + i * stride + j);
+    hwy::Prefetch(p.source + i * stride + values - 1);
+  }
+}
+
+// All rows of one panel's columns, over a block of k that begins at `tile.b`, while the block to be
+// packed next comes nearer.
 void SumBlock(const Gemm& g, std::ptrdiff_t column, std::ptrdiff_t a_offset, bool first,
-              TileSum tile) {
+              TileSum tile, const Packing& next) {
   const std::ptrdiff_t columns = std::min(kPanel, g.columns - column);
   // Equal tiles rather than full ones and a small rest: small tiles are slow.
   const std::ptrdiff_t tiles = (g.rows + kRows - 1) / kRows;
@@ -179,6 +191,7 @@ void SumBlock(const Gemm& g, std::ptrdiff_t column, std::ptrdiff_t a_offset, boo
       else if (g.start != nullptr)
         tile.start = g.start + group * g.start_group + row * g.start_row + column;
       PrefetchTile(tile, rows, std::min(rows, g.rows - row - rows));
+      PrefetchSource(next, group * tiles + t, g.groups * tiles);
       if (columns == kPanel)
         SumRows(rows, tile);
       else
@@ -270,17 +283,25 @@ void Multiply(const Gemm& g) {
       tile.start_row = first ? g.start_row : g.c_row;
       tile.start_scale = first ? g.start_scale : 1.0f;
       tile.relu = last && g.relu;
+      const std::ptrdiff_t length = tile.segments * tile.segment_length;
+      const auto source = [&](std::ptrdiff_t at_k, std::ptrdiff_t column) {
+        return Packing{g.b + at_k * g.b_k + column * g.b_column, g.b_k,  g.b_column, length,
+                       std::min(kPanel, g.columns - column),     packed, 0};
+      };
       for (std::ptrdiff_t column = 0; column < g.columns; column += kPanel) {
+        Packing next;
         if (g.b_k == 0) {
           tile.b = g.b + column * k_values + k * kPanel;
         } else {
           tile.b = packed;
-          PackPanels({g.b + k * g.b_k + column * g.b_column, g.b_k, g.b_column,
-                      tile.segments * tile.segment_length, std::min(kPanel, g.columns - column),
-                      packed, 0});
+          PackPanels(source(k, column));
+          if (column + kPanel < g.columns)
+            next = source(k, column + kPanel);
+          else if (!last)
+            next = source(k + length, 0);
         }
         tile.start = nullptr;
-        SumBlock(g, column, s * g.a_segment + in_segment * g.a_k, first, tile);
+        SumBlock(g, column, s * g.a_segment + in_segment * g.a_k, first, tile, next);
       }
     }
   }

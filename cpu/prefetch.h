@@ -16,4 +16,12 @@ inline void prefetch_pixels(ConstView view, int y, int rows, int x, int columns,
       for (int c = 0; c < channels; c += kLine) hwy::Prefetch(view.at(i, j) + c);
 }
 
+// One of `parts` equal shares of the memory that `images` images and their padding lie in.
+inline void prefetch_share(ConstView view, int images, int part, int parts) {
+  constexpr std::ptrdiff_t kLine = 64 / sizeof(float);
+  const std::ptrdiff_t size = view.image * images;
+  for (std::ptrdiff_t i = size * part / parts; i < size * (part + 1) / parts; i += kLine)
+    hwy::Prefetch(view.data + i);
+}
+
 }  // namespace towers::cpu

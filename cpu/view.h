@@ -34,12 +34,13 @@ inline void copy_image(ConstView from, View to, const Extent& extent) {
     for (int x = 0; x < extent.width; ++x) std::copy_n(from.at(y, x), extent.channels, to.at(y, x));
 }
 
-// How one image is laid out in a buffer: its pixels `dilation` apart, zeros between and around
-// them.
+// How images are laid out in a buffer, one after the other: their pixels `dilation` apart, zeros
+// between and around them.
 struct Layout {
   Extent extent;
   int top = 0, left = 0, bottom = 0, right = 0;
   int dilation = 1;
+  std::size_t beyond = 0;  // zeros behind the last image
 
   bool is_contiguous() const { return *this == Layout{extent}; }
   std::ptrdiff_t row() const {
@@ -50,7 +51,12 @@ struct Layout {
     return static_cast<std::size_t>(top + (extent.height - 1) * dilation + 1 + bottom) *
            static_cast<std::size_t>(row());
   }
-  // The images within a buffer of `size` values each, `image` values apart.
+  // From one image to the next, a whole number of cache lines.
+  std::size_t stride() const { return (size() + 15) / 16 * 16; }
+  std::size_t buffer_size(int images) const {
+    return stride() * static_cast<std::size_t>(images) + beyond;
+  }
+  // The images within a buffer, `image` values apart.
   template <class T>
   BasicView<T> view(T* buffer, std::ptrdiff_t image) const {
     return {buffer + top * row() + static_cast<std::ptrdiff_t>(left) * extent.channels,

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "cpu/prefetch.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/winograd.cpp"
 #include <hwy/foreach_target.h>
@@ -15,25 +13,14 @@ HWY_BEFORE_NAMESPACE();
 namespace towers::cpu {
 namespace HWY_NAMESPACE {
 
-// While a tile is transformed, the next row of tiles is on its way from memory: what it does not
-// share with this one, or the start of the next image.
 template <const auto& matrix, int m>
 HWY_INLINE void TransformTiles(const TileGrid& grid, ConstView in, const Positions& out) {
-  constexpr int kShared = matrix.kColumns - m;
-  prefetch_pixels(in, 0, m + kShared, 0, grid.columns * m + kShared, grid.channels);
   std::ptrdiff_t tile = 0;
   for (int image = 0; image < grid.images; ++image)
     for (int row = 0; row < grid.rows; ++row)
-      for (int column = 0; column < grid.columns; ++column) {
-        const int columns = column + 1 < grid.columns ? m : m + kShared;
-        if (row + 1 < grid.rows)
-          prefetch_pixels(in.of(image), (row + 1) * m + kShared, m, column * m, columns,
-                          grid.channels);
-        else if (image + 1 < grid.images)
-          prefetch_pixels(in.of(image + 1), 0, m + kShared, column * m, columns, grid.channels);
+      for (int column = 0; column < grid.columns; ++column)
         ForChannels(grid.channels, PixelsToPositions<matrix>{in.of(image).at(row * m, column * m),
                                                              in.row, in.pixel, out, tile++});
-      }
 }
 
 template <class W>

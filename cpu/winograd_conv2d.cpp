@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cpu/memory.h"
+#include "cpu/prefetch.h"
 #include "cpu/spatial_layer.h"
 
 namespace towers::cpu {
@@ -46,15 +47,20 @@ class WinogradConv2d final : public SpatialLayer {
     // Around the image, zeros as far as the tiles read. The input's gradient is a convolution of
     // the output's with the weights turned round, so it wants those zeros too.
     const int before = same_padding_before(extent.height, r, 1);
+    // Those to the right of a row are those to the left of the next one, and those below an image
+    // those above the next one: zeros take room in the cache too.
     const auto layout = [&](int channels, int first) {
+      const int right = grid_.columns * m + r - 1 - first - extent.width;
+      const int bottom = grid_.rows * m + r - 1 - first - extent.height;
       Layout layout{{extent.height, extent.width, channels},
                     first,
                     first,
-                    grid_.rows * m + r - 1 - first - extent.height,
-                    grid_.columns * m + r - 1 - first - extent.width};
+                    std::max(0, bottom - first),
+                    std::max(0, right - first)};
       // Rows a whole number of pages apart would share the same few places of the first-level
       // cache.
       if (layout.row() % kPage == 0) ++layout.right;
+      layout.beyond = size(first * (layout.row() + channels));
       return layout;
     };
     input_ = layout(extent.channels, before);
@@ -100,16 +106,18 @@ class WinogradConv2d final : public SpatialLayer {
 
   void forward(ConstView in, View out, Run run) override {
     convolve(in.from(-input_.top, -input_.left), inputs_, transformed_weights_, out, outputs_,
-             {packed_biases_.data(), convolution_.relu, {}}, run);
+             {packed_biases_.data(), convolution_.relu, {}}, out, run);
   }
 
   void backward(const RunGradients& x, Run run) override {
+    // The input's gradient first: its products leave time to fetch what the weights' begins with.
+    if (x.d_in.data != nullptr) {
+      Finish finish;
+      if (setting_.relu_input) finish.gate = x.in;
+      convolve(x.d_out.from(-d_output_.top, -d_output_.left), outputs_, turned_weights_, x.d_in,
+               inputs_, finish, x.in, run);
+    }
     weight_gradient(x, run);
-    if (x.d_in.data == nullptr) return;
-    Finish finish;
-    if (setting_.relu_input) finish.gate = x.in;
-    convolve(x.d_out.from(-d_output_.top, -d_output_.left), outputs_, turned_weights_, x.d_in,
-             inputs_, finish, run);
   }
 
  private:
@@ -164,9 +172,11 @@ class WinogradConv2d final : public SpatialLayer {
         {turned, step, inputs_, static_cast<int>(rows), static_cast<int>(inputs_)}, out);
   }
 
-  // `in` begins at the first tile's first value.
+  // `in` begins at the first tile's first value. While products keep the arithmetic busy, the
+  // images of `next` come nearer.
   void convolve(ConstView in, std::ptrdiff_t in_channels, std::span<const float> weights, View out,
-                std::ptrdiff_t out_channels, const Finish& finish, const Run& run) const {
+                std::ptrdiff_t out_channels, const Finish& finish, ConstView next,
+                const Run& run) const {
     // The products at a position take the place of the inputs one position before, which have had
     // their turn: half the memory to keep near the core.
     Positions products{values(run), position_, width_, width_, 0};
@@ -179,6 +189,7 @@ class WinogradConv2d final : public SpatialLayer {
     g.rows = run.count * tiles_per_image_;
     g.columns = gemm_.padded(out_channels);
     for (int p = 0; p < kernels_.positions(); ++p) {
+      prefetch_share(next, run.count, p, kernels_.positions());
       g.a = inputs.data + p * position_;
       g.b = weights.data() + p * matrix(in_channels, g.columns);
       g.c = products.data + p * position_;
