@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -60,6 +61,7 @@ std::map<std::string, Brief> read_briefs(const nlohmann::json& json) {
 }  // namespace
 
 std::filesystem::path golden_dir() {
+  if (const char* folder = std::getenv("TOWERS_GOLDEN")) return folder;
   return std::filesystem::path(TOWERS_SOURCE_DIR) / "tests" / "golden";
 }
 

@@ -80,6 +80,66 @@ a_failed_part_does_not_stop_the_others() {
   grep -qF '"note": "towers: error: out of \"memory\""' results/gpu_check.json || fail 'JSON without quotes'
 }
 
+# A trainer that fails where its arguments match.
+failing_at() { printf 'case "$*" in %s) echo "towers: error: on purpose" >&2; exit 1 ;; esac\n%s\n' "$1" "$works"; }
+
+each_part_may_fail_alone() {
+  local arguments rows
+  while read -r rows arguments; do
+    machine "$(failing_at "$arguments")"
+    run 1 "$check" --out results
+    [ "$(grep -c '"outcome": "FAILED"' results/gpu_check.json)" = "$rows" ] || fail "not $rows failed for $arguments"
+    has_row '^compute-sanitizer initcheck +not run'
+  done <<'END'
+1 eval*
+1 *--dataset=synthetic*--deterministic*
+3 bench*--allow_tf32*
+END
+  machine "$works"
+  pack gpu_rates 'echo "{\"fp32\": 0.6305, "; exit 1'
+  run 1 "$check" --out results
+  has_row '^matrix units, conv2 at batch 2048 +FAILED'
+  has_row '^batch 128, bf16, step alone +passed +[0-9]+ s +600 examples/sec, 213.1 us a step, 0.06 TFLOP/s$'
+}
+
+a_cut_run_leaves_whole_json() {
+  machine "$(failing_at 'eval*) sleep 30 ;; never')"
+  timeout 8 "$check" --out results >out 2>&1 || true
+  has_row '^parity suite +passed'
+  ! grep -q 'evaluated' out || fail 'was not cut'
+  env -i /usr/bin/python3 -c 'import json; assert json.load(open("results/gpu_check.json"))["parts"][2]["outcome"] == "passed"' ||
+    fail 'the JSON is not whole'
+}
+
+figures_that_are_no_json_are_left_out() {
+  machine "$(sed 's/\(bench.*\)echo.*;;/\1echo "{\\"examples_per_sec\\": 1, cut" ;;/' <<<"$works")"
+  run 1 "$check" --out results
+  env -i /usr/bin/python3 -m json.tool results/gpu_check.json >json || fail 'the JSON is not whole'
+}
+
+others_keep_their_libraries() {
+  machine "$works"
+  fake python3 'echo "libraries: $LD_LIBRARY_PATH" >>python; exit 1'
+  run 0 "$check" --out results
+  ! grep -q payload python && ! grep -q 'tmp\..*/lib' python || fail 'python3 was given the pack'"'"'s libraries'
+}
+
+what_cannot_be_built_is_not_run() {
+  fake nvidia-smi "echo 'GPU 0: Fake GPU'"
+  fake python3 'exit 1'
+  fake cmake 'echo "CMake Error: on purpose" >&2; exit 1'
+  run 1 "$check" --out results
+  has_row '^build +FAILED +[0-9]+ s +CMake Error: on purpose$'
+  has_row '^parity suite +not run +0 s +not built$'
+}
+
+a_damaged_pack_is_not_run() {
+  machine "$works"
+  echo damaged >"$checkout/payload.tar.xz"
+  run 0 "$check" --out results
+  has_row '^parity suite +not run +0 s +payload.tar.xz cannot be unpacked'
+}
+
 skipped_cases_are_a_failure() {
   machine "$works"
   pack backend_tests_cuda "echo 'skipped: no CUDA device (reason)'"
@@ -108,7 +168,7 @@ several_gpus_are_compared() {
   has_row '^two GPUs and one, same bytes +passed +[0-9]+ s +step 39 is the same, byte for byte, on two GPUs and on one$'
   has_row '^two processes and one, same bytes +passed +[0-9]+ s +step 39 is the same'
   has_row '^all GPUs, bf16, step alone +passed +[0-9]+ s +600 examples/sec'
-  grep -qE '^mpirun\|-np\|2\|.*\|--device=gpu\|.*\|--num_gpus=1\|' calls || fail 'mpirun was not asked for two processes'
+  grep -qE '^mpirun\|-np\|2\|env\|.*\|--device=gpu\|.*\|--num_gpus=1\|' calls || fail 'mpirun was not asked for two processes'
 }
 
 two_processes_that_differ_are_a_failure() {
