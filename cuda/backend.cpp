@@ -55,6 +55,7 @@ class CudaBackend final : public Backend {
     check_batch_size(options.batch_size);
     if (options.device_of_tower.empty()) throw UsageError("--num_gpus must be at least 1");
     for (const int device : options.device_of_tower) check_device(device, options.precision);
+    choose(options.device_of_tower.front());
     return with_storage(options.precision, [&](auto storage) -> std::unique_ptr<Towers> {
       auto towers = std::make_unique<CudaTowers<typename decltype(storage)::type>>(
           net, options, allow_tf32_, &engines_);
@@ -68,6 +69,7 @@ class CudaBackend final : public Backend {
     check_net(net);
     check_batch_size(batch_size);
     check_device(device, precision);
+    choose(device);
     return with_storage(precision, [&](auto storage) -> std::unique_ptr<Inference> {
       return std::make_unique<CudaInference<typename decltype(storage)::type>>(net, batch_size,
                                                                                device, allow_tf32_);
@@ -75,6 +77,10 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  // For what is asked of no GPU in particular: pinned memory, and what a DeviceGuard goes back to.
+  // It makes a context, hundreds of MiB, so it must not be a GPU on which nothing else runs.
+  static void choose(int device) { TOWERS_CUDA(cudaSetDevice(device)); }
+
   void tell_of_slow_updates() {
     if (std::exchange(told_, true) || warning_ == nullptr) return;
     warning_(

@@ -117,6 +117,52 @@ TEST_CASE("many orders of events give one result where a whole step is one graph
   CHECK(run({.devices = 2, .names_kernels = false}, problems, 2) == apart);
 }
 
+TEST_CASE("many orders of events give one gradient, and in float16 without its scale") {
+  const Problem problem = draw_problem(small_net({1, 1, 6}, {}), 2);
+  std::vector<float> first;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    cuda_host::start({.seed = seed});
+    {
+      const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+      BackendUnderTest row;
+      row.options.precision = Precision::fp16;
+      const std::unique_ptr<Towers> towers = compile(row, *backend, problem, 2);
+      const HostBatch host(*backend, problem);
+      towers->compute_gradients({&host.get(), 1}, false);
+      const std::vector<float> gradients = gradients_of(*towers, problem);
+      if (first.empty()) first = gradients;
+      CHECK(gradients == first);
+    }
+    for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+  }
+}
+
+TEST_CASE("a GPU on which no tower runs is left alone") {
+  cuda_host::start({.devices = 3});
+  {
+    const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+    cuda_host::take_contexts();  // of asking each for its memory, for want of NVML
+    const Problem problem = draw_problem(small_net({24, 24, 3}, {}), 1);
+    CompileOptions options;
+    options.batch_size = 1;
+    options.device_of_tower = {2};
+    const std::unique_ptr<Towers> towers = backend->compile(problem.net, options);
+    towers->write_variables(problem.variables, problem.averages);
+    const HostBatch host(*backend, problem);
+    run_step(*towers, {&host.get(), 1});
+    const std::vector<std::uint8_t> records(cuda::kRecordBytes);
+    CHECK(towers->make_input(InputForm::positions, {records, 1}));
+    towers->report();
+    CHECK(cuda_host::take_contexts() == std::vector<int>{2});
+    backend->compile_inference(problem.net, 1, Precision::fp32, 1);
+    CHECK(cuda_host::take_contexts() == std::vector<int>{1});
+    run_step(*towers, {&host.get(), 1});
+    CHECK(cuda_host::take_contexts() == std::vector<int>{1, 2});  // where it has been
+  }
+  for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+}
+
 std::vector<std::string> g_warnings;
 
 TEST_CASE("that updates are enqueued by themselves is told, once") {

@@ -63,6 +63,15 @@ int current_device() {
   return device_in_use;
 }
 
+std::vector<int> take_contexts() {
+  const Locked world;
+  std::vector<int> devices;
+  for (int device = 0; device < world->settings.devices; ++device)
+    if ((world->contexts >> device & 1) != 0) devices.push_back(device);
+  world->contexts = 0;
+  return devices;
+}
+
 cudaError_t Call::returns(cudaError_t status) const {
   if (status != cudaSuccess) last_error = status;
   return status;
@@ -114,6 +123,7 @@ cudaError_t cudaSetDevice(int device) {
   if (world->settings.devices == 0) return world.returns(cudaErrorNoDevice);
   if (device < 0 || device >= world->settings.devices) return world.returns(cudaErrorInvalidDevice);
   device_in_use = device;
+  world->contexts |= 1u << device;
   return cudaSuccess;
 }
 

@@ -98,6 +98,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t size) {
   if (world->settings.devices == 0) return world.returns(cudaErrorNoDevice);
   if (spoils_capture(*world)) return world.returns(cudaErrorStreamCaptureUnsupported);
   if (size == 0) return cudaSuccess;
+  world->contexts |= 1u << current_device();
   *memory = world->memory.allocate(current_device(), size);
   return world.returns(*memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
@@ -109,6 +110,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t size, unsigned) {
   if (world->settings.devices == 0) return world.returns(cudaErrorNoDevice);
   if (spoils_capture(*world)) return world.returns(cudaErrorStreamCaptureUnsupported);
   if (size == 0) return cudaSuccess;
+  world->contexts |= 1u << current_device();
   *memory = world->memory.allocate(kPinned, size);
   return world.returns(*memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
@@ -124,6 +126,7 @@ cudaError_t cudaFreeHost(void* memory) {
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   const Call world;
   if (world.refused()) return world.error();
+  world->contexts |= 1u << current_device();
   *total = world->memory.size();
   *free = *total - world->memory.used(current_device());
   return cudaSuccess;

@@ -52,6 +52,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
   if (flags != cudaStreamNonBlocking) return world.returns(cudaErrorNotSupported);
   world->streams.push_back(std::make_unique<CUstream_st>());
   *stream = world->streams.back().get();
+  world->contexts |= 1u << current_device();
   (*stream)->device = current_device();
   (*stream)->priority = world->random();
   return cudaSuccess;

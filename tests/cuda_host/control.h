@@ -20,6 +20,10 @@ struct Settings {
 // New devices, without memory in use, streams or errors. What is left of the former ones is lost.
 void start(const Settings& settings);
 
+// Devices on which a context has been made since `start`, or since this was called last: each takes
+// hundreds of MiB of a GPU, and is made by choosing the device (from CUDA 12 on) as by using it.
+std::vector<int> take_contexts();
+
 // Runs what is still enqueued, then tells all that was wrong since `start`: illegal accesses, wrong
 // frees, copies from memory that was gone, and what has not been freed or destroyed. Empty:
 // nothing.

@@ -190,8 +190,9 @@ class StandInConvolution final : public Conv2d<T> {
                           for (std::size_t f = 0; f < n.filter; ++f)
                             total[f] += double{of_image[f]};
                         }
+                        // As cuDNN, which stores no gradient wider than the weights.
                         for (std::size_t f = 0; f < n.filter; ++f)
-                          d_weights[f] = static_cast<W>(total[f]);
+                          d_weights[f] = widen(narrow<T>(static_cast<W>(total[f])));
                       });
   }
 

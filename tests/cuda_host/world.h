@@ -75,6 +75,7 @@ class World {
   std::set<std::shared_ptr<Capture>> captures;  // under way
   std::vector<std::string> faults;
   cudaError_t sticky = cudaSuccess;  // after a fault, every call returns it
+  unsigned contexts = 0;             // devices, a bit each, on which the process takes memory
 
   CUstream_st* stream(cudaStream_t handle) const;  // null where there is no such stream
   bool can_go_on() const;                          // some stream, or all are empty
