@@ -63,8 +63,7 @@ Primitive::Primitive(dnnl::primitive primitive, const Desc& scratchpad,
 void Primitive::run(int worker, std::initializer_list<Pointer> data) {
   use_one_thread();
   Worker& own = workers_[static_cast<std::size_t>(worker)];
-  for (const Pointer& p : data)
-    own.arguments.at(p.name).set_data_handle(const_cast<void*>(p.data), own.stream);
+  for (const Pointer& p : data) own.arguments.at(p.name).set_data_handle(const_cast<void*>(p.data));
   primitive_.execute(own.stream, own.arguments);
 }
 

@@ -142,12 +142,11 @@ class OnednnConv2d final : public SpatialLayer {
   }
 
   dnnl::convolution_forward::primitive_desc describe_forward(int count) const {
-    return {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct,
-             activations(count, input_, Type::bf16), Desc(shape_of_weights(), Type::bf16, Tag::any),
-             Desc({output_.channels}, Type::f32, Tag::a), activations(count, output_, Type::f32),
-             stride(), padding_before(), padding_after()},
-            onednn::attributes(),
-            onednn::engine()};
+    return onednn::describe<dnnl::convolution_forward>(
+        dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct,
+        activations(count, input_, Type::bf16), Desc(shape_of_weights(), Type::bf16, Tag::any),
+        Desc({output_.channels}, Type::f32, Tag::a), activations(count, output_, Type::f32),
+        stride(), padding_before(), padding_after());
   }
 
   Primitive reorder(const Desc& from, const Desc& to) const {
@@ -158,11 +157,11 @@ class OnednnConv2d final : public SpatialLayer {
 
   void add_weight_gradient(int count) {
     const Desc biases({output_.channels}, Type::f32, Tag::a);
-    const Backward::primitive_desc compiled(
-        {dnnl::algorithm::convolution_direct, activations(count, input_, Type::bf16),
-         Desc(shape_of_weights(), Type::f32, Tag::any), biases,
-         activations(count, output_, Type::bf16), stride(), padding_before(), padding_after()},
-        onednn::attributes(), onednn::engine(), describe_forward(count));
+    const auto compiled = onednn::describe_backward<Backward>(
+        describe_forward(count), dnnl::algorithm::convolution_direct,
+        activations(count, input_, Type::bf16), Desc(shape_of_weights(), Type::f32, Tag::any),
+        biases, activations(count, output_, Type::bf16), stride(), padding_before(),
+        padding_after());
     const Desc packed = compiled.diff_weights_desc();
     WeightGradient gradient{
         count, packed.get_size() / sizeof(float),
@@ -177,11 +176,10 @@ class OnednnConv2d final : public SpatialLayer {
   }
 
   void add_input_gradient(const Desc& plain_weights) {
-    const dnnl::convolution_backward_data::primitive_desc compiled(
-        {dnnl::algorithm::convolution_direct, activations(1, input_, Type::f32),
-         Desc(shape_of_weights(), Type::bf16, Tag::any), activations(1, output_, Type::bf16),
-         stride(), padding_before(), padding_after()},
-        onednn::attributes(), onednn::engine(), forward_);
+    const auto compiled = onednn::describe_backward<dnnl::convolution_backward_data>(
+        forward_, dnnl::algorithm::convolution_direct, activations(1, input_, Type::f32),
+        Desc(shape_of_weights(), Type::bf16, Tag::any), activations(1, output_, Type::bf16),
+        stride(), padding_before(), padding_after());
     input_gradient_ = onednn::make_primitive<dnnl::convolution_backward_data>(
         compiled,
         {{DNNL_ARG_DIFF_DST, compiled.diff_dst_desc()},

@@ -82,10 +82,10 @@ class Product {
     std::vector<Primitive::Argument> arguments{
         {DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}};
     if (s_.biases) arguments.push_back({DNNL_ARG_BIAS, biases});
-    const dnnl::matmul::desc desc =
-        s_.biases ? dnnl::matmul::desc(a, b, biases, c) : dnnl::matmul::desc(a, b, c);
-    return onednn::make_primitive<dnnl::matmul>({desc, onednn::attributes(), onednn::engine()},
-                                                arguments, workers, memory);
+    return onednn::make_primitive<dnnl::matmul>(
+        s_.biases ? onednn::describe<dnnl::matmul>(a, b, biases, c)
+                  : onednn::describe<dnnl::matmul>(a, b, c),
+        arguments, workers, memory);
   }
 
   Setting s_{};

@@ -26,6 +26,28 @@ void use_one_thread();
 // Of every primitive: its scratch memory is ours.
 dnnl::primitive_attr attributes();
 
+// What P is to compute, from oneDNN's arguments for it. Version 2 gathers them in a description of
+// its own first.
+template <class P, class... Arguments>
+typename P::primitive_desc describe(const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(), arguments..., attributes()};
+#else
+  return {typename P::desc(arguments...), attributes(), engine()};
+#endif
+}
+
+// The same for a backward pass, which follows the choices of `forward`.
+template <class P, class Forward, class... Arguments>
+typename P::primitive_desc describe_backward(const Forward& forward,
+                                             const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(), arguments..., forward, attributes()};
+#else
+  return {typename P::desc(arguments...), attributes(), engine(), forward};
+#endif
+}
+
 // A primitive that several workers may run at once. What it reads and writes goes by oneDNN's names
 // (DNNL_ARG_SRC, ...).
 class Primitive {
