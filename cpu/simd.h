@@ -6,9 +6,11 @@
 // depends on a process-wide choice.
 
 // Left out: targets that bring nothing to fp32 kernels over a neighbour kept, and those whose
-// vector length is unknown to the compiler (arrays of accumulators need it).
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+// vector length is unknown to the compiler (arrays of accumulators need it). More of the former,
+// which not every version of Highway knows, come from CMake.
+#define HWY_DISABLED_TARGETS                                                   \
+  (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | \
+   TOWERS_TARGETS_LEFT_OUT)
 
 #include <hwy/targets.h>
 

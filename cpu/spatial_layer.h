@@ -79,7 +79,7 @@ std::unique_ptr<SpatialLayer> make_winograd_conv2d(const Convolution& convolutio
                                                    const Variable& biases,
                                                    const WinogradKernels& kernels,
                                                    const LayerSetting& setting);
-// The same for inputs of NarrowWinogradKernels::kMostChannels at most whose gradient is not wanted.
+// The same for inputs that NarrowWinogradKernels takes, and whose gradient is not wanted.
 std::unique_ptr<SpatialLayer> make_narrow_winograd_conv2d(
     const Convolution& convolution, const Extent& input, const Variable& weights,
     const Variable& biases, const WinogradKernels& kernels, const NarrowWinogradKernels& narrow,

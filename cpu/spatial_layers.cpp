@@ -94,7 +94,7 @@ std::unique_ptr<SpatialLayer> make_conv2d(const Convolution& convolution, const 
   if (setting.arithmetic.products == Products::bf16_emulated)
     return make_emulated_conv2d(convolution, input, output, weights, biases, setting);
   const auto winograd = [&](const WinogradKernels& kernels, const NarrowWinogradKernels& narrow) {
-    if (input.channels <= narrow.kMostChannels && !setting.wants_input_gradient)
+    if (narrow.takes(input.channels) && !setting.wants_input_gradient)
       return make_narrow_winograd_conv2d(convolution, input, weights, biases, kernels, narrow,
                                          setting);
     return make_winograd_conv2d(convolution, input, weights, biases, kernels, setting);

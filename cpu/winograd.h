@@ -73,7 +73,8 @@ WinogradKernels winograd_kernels(SimdTarget target, int outputs);
 // inputs holds an image's transformed tiles, [tile][position][channel] without gaps; weights and
 // sums are [vector of outputs][position][channel][lane].
 struct NarrowWinogradKernels {
-  static constexpr int kMostChannels = 4;
+  // Grey pictures and coloured ones: each number is a kernel of its own.
+  static bool takes(int channels) { return channels == 1 || channels == 3; }
 
   SimdTarget target = 0;     // that these were compiled for
   std::ptrdiff_t lanes = 0;  // of a vector

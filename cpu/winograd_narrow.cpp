@@ -46,7 +46,7 @@ template <class W>
 void TransformNarrow(const TileGrid& grid, int channels, ConstView in, float* half, float* inputs) {
   constexpr int m = W::kOutputs, n = W::kTile;
   constexpr const auto& kImage = MatricesOf<W>::kImage;
-  const hn::CappedTag<float, NarrowWinogradKernels::kMostChannels> d;
+  const hn::CappedTag<float, 4> d;
   using Pixel = hn::Vec<decltype(d)>;
   const std::ptrdiff_t line = (grid.columns * m + n - m) * channels, half_row = line + kLanes;
   for (int row = 0; row < grid.rows; ++row) {
@@ -233,16 +233,10 @@ void ConvolveChannels(const TileGrid& grid, const float* inputs, const float* we
 template <class W>
 void Convolve(const TileGrid& grid, int channels, const float* inputs, const float* weights,
               View out, const Finish& finish) {
-  switch (channels) {
-    case 1:
-      return ConvolveChannels<W, 1>(grid, inputs, weights, out, finish);
-    case 2:
-      return ConvolveChannels<W, 2>(grid, inputs, weights, out, finish);
-    case 3:
-      return ConvolveChannels<W, 3>(grid, inputs, weights, out, finish);
-    default:
-      return ConvolveChannels<W, 4>(grid, inputs, weights, out, finish);
-  }
+  if (channels == 1)
+    ConvolveChannels<W, 1>(grid, inputs, weights, out, finish);
+  else
+    ConvolveChannels<W, 3>(grid, inputs, weights, out, finish);
 }
 
 template <class W, int channels>
@@ -254,16 +248,10 @@ void AddGradientOf(const TileGrid& grid, const float* inputs, ConstView d_out, f
 template <class W>
 void AddGradient(const TileGrid& grid, int channels, const float* inputs, ConstView d_out,
                  float* sums, float* bias_sums) {
-  switch (channels) {
-    case 1:
-      return AddGradientOf<W, 1>(grid, inputs, d_out, sums, bias_sums);
-    case 2:
-      return AddGradientOf<W, 2>(grid, inputs, d_out, sums, bias_sums);
-    case 3:
-      return AddGradientOf<W, 3>(grid, inputs, d_out, sums, bias_sums);
-    default:
-      return AddGradientOf<W, 4>(grid, inputs, d_out, sums, bias_sums);
-  }
+  if (channels == 1)
+    AddGradientOf<W, 1>(grid, inputs, d_out, sums, bias_sums);
+  else
+    AddGradientOf<W, 3>(grid, inputs, d_out, sums, bias_sums);
 }
 
 template <class W>

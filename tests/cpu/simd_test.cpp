@@ -41,6 +41,15 @@ TEST_CASE("targets differ in their code") {
   }
 }
 
+// Kernels choose rows of a tile and shifts of registers by the target's name.
+TEST_CASE("a version of Highway that knows more kinds of AVX-512 still compiles for AVX3") {
+  for_each_target([](SimdTarget target) {
+    const std::string name = hwy::TargetName(target);
+    CHECK(name.find("AVX3_") == std::string::npos);
+    CHECK(name.find("AVX10") == std::string::npos);
+  });
+}
+
 TEST_CASE("a backend runs the target that its options name, and says so") {
   for_each_target([](SimdTarget target) {
     const std::string name = hwy::TargetName(target);
