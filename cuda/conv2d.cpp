@@ -35,10 +35,13 @@ class Convolution2d final : public Conv2d<T> {
   }
 
   std::string engine() const override {
-    const int passes =
-        (forward_ != nullptr) + (weight_gradient_ != nullptr) + (input_gradient_ != nullptr);
-    const int wanted = 1 + s_.training + s_.wants_input_gradient;
-    return passes == wanted ? "cuDNN" : passes == 0 ? "direct" : "cuDNN and direct";
+    const auto name = [](const std::unique_ptr<CudnnGraph>& graph) {
+      return graph ? "cuDNN's " + graph->engine() : "the direct kernel";
+    };
+    std::string text = name(forward_) + (fused_ || !forward_ ? "" : " without biases");
+    if (s_.training) text += ", weight gradient " + name(weight_gradient_);
+    if (s_.wants_input_gradient) text += ", input gradient " + name(input_gradient_);
+    return text;
   }
 
   std::size_t workspace() const override {

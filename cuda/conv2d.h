@@ -31,7 +31,7 @@ template <class T>
 class Conv2d {
  public:
   virtual ~Conv2d() = default;
-  virtual std::string engine() const = 0;  // "cuDNN", "direct", for logs and tests
+  virtual std::string engine() const = 0;  // what computes each pass, for who debugs
   // Bytes of scratch memory, aligned to 256, that forward and the gradients may use.
   virtual std::size_t workspace() const = 0;
   // output = convolution(input) + biases, then relu as set. The input gradient of the same step

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -50,6 +51,51 @@ std::string gpu_of(const Stream& stream) {
          std::to_string(properties.minor) + ", cuDNN " + std::to_string(cudnnGetVersion());
 }
 
+std::size_t workspace_of(const ConvolutionGraph& graph, std::int64_t engine) {
+  return static_cast<std::size_t>(
+      std::max<std::int64_t>(0, graph->get_workspace_size_plan_at_index(engine)));
+}
+
+// Engines of a graph, run on zeros.
+class Trial {
+ public:
+  Trial(ConvolutionGraph& graph, Stream& stream)
+      : graph_(graph), stream_(stream), memory_(stream.device()) {
+    for (const ConvolutionTensor t : graph.used())
+      tensors_[id_of(t)] = memory_.allocate<std::byte>(graph.shapes().of(t).most_bytes()).data();
+  }
+
+  // Told of the largest workspace first, it allocates once.
+  void make_room_for(std::size_t workspace) {
+    if (workspace > scratch_.size()) scratch_ = memory_.allocate<std::byte>(workspace);
+  }
+  // Whether it starts.
+  bool run(std::int64_t engine) {
+    make_room_for(workspace_of(graph_, engine));
+    return graph_->execute_plan_at_index(handle_of(stream_), tensors_, scratch_.data(), engine)
+        .is_good();
+  }
+  // The shortest of a few runs, in milliseconds; the largest number where it does not run.
+  float time_of(std::int64_t engine) {
+    float best = std::numeric_limits<float>::max();
+    if (!run(engine)) return best;  // loads code
+    for (int r = 0; r < kTimedRuns; ++r) {
+      watch_.start(stream_);
+      if (!run(engine)) return std::numeric_limits<float>::max();
+      best = std::min(best, watch_.stop(stream_));
+    }
+    return best;
+  }
+
+ private:
+  ConvolutionGraph& graph_;
+  Stream& stream_;
+  DeviceMemory memory_;
+  Tensors tensors_;
+  std::span<std::byte> scratch_;
+  Stopwatch watch_;
+};
+
 class TimedGraph final : public CudnnGraph {
  public:
   TimedGraph(const Conv2dSetting& setting, Precision precision, ConvolutionPass pass)
@@ -57,25 +103,21 @@ class TimedGraph final : public CudnnGraph {
 
   // False where no engine supports the graph.
   bool choose_engine(Stream& stream) {
-    // Deterministic: the first in the heuristics' order, whatever the clocks say today.
-    const bool measure = !setting_.deterministic && graph_.shapes().flop() >= kMeasuredFlop;
     if (!describe_engines(handle_of(stream))) return false;
-    if (!measure) {
-      const std::vector<std::int64_t> candidates = build_engines(true);
-      engine_ = candidates.empty() ? -1 : candidates[0];
+    Trial trial(graph_, stream);
+    // Deterministic: the first in the heuristics' order, whatever the clocks say today.
+    if (setting_.deterministic || graph_.shapes().flop() < kMeasuredFlop) {
+      engine_ = first_that_runs(trial);
       return engine_ >= 0;
     }
     const std::string key = engine_key(gpu_of(stream), setting_, precision_, pass_);
     if (setting_.engines != nullptr)
       if (const std::optional<std::string> known = setting_.engines->find(key)) {
         engine_ = build_engine(*known);
-        if (engine_ >= 0) return true;
+        if (engine_ >= 0 && trial.run(engine_)) return true;
       }
-    engine_ = fastest(build_engines(false), stream);
-    std::string name;
-    if (engine_ >= 0 && setting_.engines != nullptr &&
-        graph_->get_plan_name_at_index(engine_, name).is_good())
-      setting_.engines->keep(key, name);
+    engine_ = fastest(trial);
+    if (engine_ >= 0 && setting_.engines != nullptr) setting_.engines->keep(key, engine());
     return engine_ >= 0;
   }
 
@@ -83,7 +125,7 @@ class TimedGraph final : public CudnnGraph {
   std::vector<std::string> engines_for(const std::string& device_properties) {
     std::vector<std::string> names;
     if (!describe_engines_for(device_properties)) return names;
-    for (const std::int64_t e : build_engines(false)) {
+    for (const std::int64_t e : build_engines()) {
       std::string name;
       if (graph_->get_plan_name_at_index(e, name).is_good()) names.push_back(name);
     }
@@ -94,10 +136,12 @@ class TimedGraph final : public CudnnGraph {
     return describe_engines_for(device_properties) && build_engine(name) >= 0;
   }
 
-  std::size_t workspace() const override {
-    return static_cast<std::size_t>(
-        std::max<std::int64_t>(0, graph_->get_workspace_size_plan_at_index(engine_)));
+  std::string engine() const override {
+    std::string name;
+    return graph_->get_plan_name_at_index(engine_, name).is_good() ? name : "";
   }
+
+  std::size_t workspace() const override { return workspace_of(graph_, engine_); }
 
   void run(Stream& stream, std::initializer_list<std::pair<ConvolutionTensor, const void*>> tensors,
            void* workspace) override {
@@ -127,6 +171,10 @@ class TimedGraph final : public CudnnGraph {
     std::vector<fe::NumericalNote_t> unwanted;
     const bool exact = precision_ == Precision::fp32 && !setting_.allow_tf32;
     if (exact) unwanted.push_back(fe::NumericalNote_t::TENSOR_CORE);
+    if (exact) {  // cost as many digits as TF32, or more
+      unwanted.push_back(fe::NumericalNote_t::WINOGRAD_TILE_6x6);
+      unwanted.push_back(fe::NumericalNote_t::WINOGRAD_TILE_13x13);
+    }
     if (exact || precision_ != Precision::fp32) {
       unwanted.push_back(fe::NumericalNote_t::DOWN_CONVERT_INPUTS);
       unwanted.push_back(fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION);
@@ -137,8 +185,8 @@ class TimedGraph final : public CudnnGraph {
     return true;
   }
 
-  // Those that build, the first alone or all of them. cuDNN names some twice.
-  std::vector<std::int64_t> build_engines(bool first_alone) {
+  // Those that build. cuDNN names some twice.
+  std::vector<std::int64_t> build_engines() {
     std::vector<std::int64_t> engines;
     std::set<std::string> seen;
     std::string name;
@@ -147,9 +195,15 @@ class TimedGraph final : public CudnnGraph {
       if (graph_->build_plan_at_index(e).is_bad()) continue;
       seen.insert(name);
       engines.push_back(e);
-      if (first_alone) break;
     }
     return engines;
+  }
+
+  // The first in the heuristics' order that builds, and runs here; -1 where there is none.
+  std::int64_t first_that_runs(Trial& trial) {
+    for (std::int64_t e = 0; e < graph_->get_execution_plan_count(); ++e)
+      if (graph_->build_plan_at_index(e).is_good() && trial.run(e)) return e;
+    return -1;
   }
 
   // The engine of that name; -1 where it is not there or does not build.
@@ -161,37 +215,18 @@ class TimedGraph final : public CudnnGraph {
     return -1;
   }
 
-  // Times every candidate on zeros; -1 where there is none, or none runs.
-  std::int64_t fastest(const std::vector<std::int64_t>& candidates, Stream& stream) {
-    if (candidates.size() <= 1) return candidates.empty() ? -1 : candidates[0];
-    DeviceMemory memory(stream.device());
-    Tensors tensors;
-    for (const ConvolutionTensor t : graph_.used())
-      tensors[id_of(t)] = memory.allocate<std::byte>(graph_.shapes().of(t).most_bytes()).data();
-    std::int64_t bytes = 0;
-    for (const std::int64_t e : candidates)
-      bytes = std::max(bytes, graph_->get_workspace_size_plan_at_index(e));
-    void* scratch = memory.allocate<std::byte>(static_cast<std::size_t>(bytes)).data();
-
+  // -1 where there is none, or none runs.
+  std::int64_t fastest(Trial& trial) {
     std::int64_t best = -1;
     float best_time = std::numeric_limits<float>::max();
+    const std::vector<std::int64_t> candidates = build_engines();
+    std::size_t workspace = 0;
+    for (const std::int64_t e : candidates)
+      workspace = std::max(workspace, workspace_of(graph_, e));
+    trial.make_room_for(workspace);
     for (const std::int64_t e : candidates) {
-      const float time = time_of(e, tensors, scratch, stream);
+      const float time = trial.time_of(e);
       if (time < best_time) best = e, best_time = time;
-    }
-    return best;
-  }
-
-  // The shortest of a few runs, in milliseconds.
-  float time_of(std::int64_t engine, Tensors& tensors, void* scratch, Stream& stream) {
-    Stopwatch watch;
-    float best = std::numeric_limits<float>::max();
-    for (int r = 0; r <= kTimedRuns; ++r) {
-      watch.start(stream);
-      if (graph_->execute_plan_at_index(handle_of(stream), tensors, scratch, engine).is_bad())
-        return std::numeric_limits<float>::max();
-      const float time = watch.stop(stream);
-      if (r > 0) best = std::min(best, time);  // the first one loads code
     }
     return best;
   }

@@ -33,6 +33,7 @@ class CudnnGraph {
                                              ConvolutionPass pass, Stream& stream);
   virtual ~CudnnGraph() = default;
 
+  virtual std::string engine() const = 0;     // its name
   virtual std::size_t workspace() const = 0;  // bytes
   // Enqueues. `tensors`: device memory of every tensor that the pass reads or writes.
   virtual void run(Stream& stream,

@@ -26,11 +26,12 @@ class EngineCache {
   std::optional<std::string> find(const std::string& key);
   // Writes the file anew, with what other processes have added meanwhile. engine: as the key.
   void keep(const std::string& key, const std::string& engine);
+  // A line for who debugs: of what was chosen besides.
+  void say(const std::string& line) const;
 
  private:
   void read();
   void write() const;
-  void say(const std::string& line) const;
 
   std::filesystem::path file_;
   void (*debug_)(const std::string& line);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuda/conv2d.h"
+#include "cuda/engine_cache.h"
 #include "cuda/matmul.h"
 
 namespace towers::cuda {
@@ -55,6 +56,7 @@ class ConvolutionLayer final : public LayerPlan<T> {
     conv_->input_gradient(stream, s_.d_output, s_.weights, s_.d_input, s_.workspace->data);
     pass_input_relu(stream, s_, input);
   }
+  std::string engine() const override { return conv_->engine(); }
 
  private:
   LayerSetting<T> s_;
@@ -91,6 +93,7 @@ class DenseLayer final : public LayerPlan<T> {
     if (!matmul_->passes_input_relu()) pass_input_relu(stream, s_, input);
   }
   const void* signs() const override { return matmul_->signs(); }
+  std::string engine() const override { return matmul_->engine(); }
 
  private:
   LayerSetting<T> s_;
@@ -166,7 +169,10 @@ struct Maker {
 
 template <class T>
 std::unique_ptr<LayerPlan<T>> make_layer(const Layer& layer, const LayerSetting<T>& setting) {
-  return std::visit(Maker<T>{setting}, layer.op);
+  std::unique_ptr<LayerPlan<T>> plan = std::visit(Maker<T>{setting}, layer.op);
+  if (setting.engines != nullptr && plan && !plan->engine().empty())
+    setting.engines->say(layer.name + " by " + plan->engine());
+  return plan;
 }
 
 #define TOWERS_INSTANTIATE(T) \

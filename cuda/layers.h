@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "core/net.h"
 #include "cuda/kernels.h"
@@ -53,6 +54,7 @@ class LayerPlan {
   virtual void forward(Stream& stream, const T* input) = 0;
   virtual void weight_gradient(Stream&, const T* /*input*/) {}
   virtual void input_gradient(Stream& stream, const T* input) = 0;
+  virtual std::string engine() const { return ""; }  // what computes it, for who debugs
   // Where forward keeps which outputs are above zero (Matmul::signs); null where it does not.
   virtual const void* signs() const { return nullptr; }
 };

@@ -3,167 +3,34 @@
 
 #include "cuda/matmul.h"
 
-#include <cublasLt.h>
-
 #include <algorithm>
-#include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "cuda/kernels.h"
+#include "cuda/product.h"
 
 namespace towers::cuda {
 namespace {
 
-constexpr std::size_t kLargestWorkspace = std::size_t{32} << 20;
-// Views of the flat buffers start at multiples of 16 values.
-template <class T>
-constexpr std::uint32_t kAlignment = 16 * sizeof(T);
-
-void check_cublas(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    throw Error(std::string(call) + ": " + cublasLtGetStatusString(status));
-}
-#define TOWERS_CUBLAS(call) check_cublas((call), #call)
-
-// One handle per device, for the life of the process.
-cublasLtHandle_t handle_of(const Stream& stream) {
-  static std::map<int, cublasLtHandle_t> handles;
-  cublasLtHandle_t& handle = handles[stream.device()];
-  if (handle == nullptr) TOWERS_CUBLAS(cublasLtCreate(&handle));
-  return handle;
-}
-
-template <class T>
-constexpr cudaDataType_t data_type() {
-  if constexpr (std::is_same_v<T, double>) return CUDA_R_64F;
-  if constexpr (std::is_same_v<T, __half>) return CUDA_R_16F;
-  if constexpr (std::is_same_v<T, __nv_bfloat16>) return CUDA_R_16BF;
-  return CUDA_R_32F;
-}
-
-template <class T>
-cublasComputeType_t compute_type(bool allow_tf32) {
-  if constexpr (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
-  if constexpr (kNarrow<T>) return CUBLAS_COMPUTE_32F;
-  return allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC;
-}
-
-template <class T, cublasStatus_t (*destroy)(T)>
-struct Owner {
-  T value = nullptr;
-  Owner() = default;
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
-  ~Owner() {
-    if (value != nullptr) destroy(value);
+const char* epilogue_name(cublasLtEpilogue_t epilogue) {
+  switch (epilogue) {
+    case CUBLASLT_EPILOGUE_RELU_AUX_BIAS:
+      return "with biases, relu and its signs";
+    case CUBLASLT_EPILOGUE_RELU_BIAS:
+      return "with biases and relu";
+    case CUBLASLT_EPILOGUE_BIAS:
+      return "with biases";
+    case CUBLASLT_EPILOGUE_BGRADA:
+      return "with that of the biases";
+    case CUBLASLT_EPILOGUE_DRELU:
+      return "with the relu's";
+    default:
+      return "alone";
   }
-};
-using Description = Owner<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
-using Layout = Owner<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
-using Preference = Owner<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
-
-struct Matrix {
-  int rows = 0, columns = 0;  // as stored
-  bool transposed = false;
-};
-
-// What follows a product. signs: of D's values, a bit each, written or read by the epilogues that
-// have to do with them.
-struct Epilogue {
-  cublasLtEpilogue_t kind = CUBLASLT_EPILOGUE_DEFAULT;
-  void* signs = nullptr;
-
-  bool has_biases() const {
-    return kind != CUBLASLT_EPILOGUE_DEFAULT && kind != CUBLASLT_EPILOGUE_DRELU;
-  }
-};
-
-// Bits from one of D's columns to the next.
-std::int64_t column_of_signs(int rows) {
-  constexpr int kMultiple = 128;  // as cuBLASLt wants them
-  return std::int64_t{rows + kMultiple - 1} / kMultiple * kMultiple;
 }
-std::size_t bytes_of_signs(int rows, int columns) {
-  return static_cast<std::size_t>(column_of_signs(rows) / 8) * static_cast<std::size_t>(columns);
-}
-
-// D = op(A) * op(B), column-major, A and B of type In; the epilogue adds or makes a vector of
-// biases of D's type.
-template <class In, class Out>
-class Product {
- public:
-  // False where cuBLASLt has no algorithm for it.
-  bool compile(const Matrix& a, const Matrix& b, int rows, int columns, const Epilogue& epilogue,
-               bool allow_tf32, const Stream& stream) {
-    TOWERS_CUBLAS(cublasLtMatmulDescCreate(&description_.value, compute_type<In>(allow_tf32),
-                                           data_type<Wide<In>>()));
-    set(CUBLASLT_MATMUL_DESC_TRANSA, a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(CUBLASLT_MATMUL_DESC_TRANSB, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue.kind);
-    if (epilogue.signs != nullptr) {
-      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, epilogue.signs);
-      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, column_of_signs(rows));
-    }
-    has_biases_ = epilogue.has_biases();
-    // An address of the right alignment, for the choice alone.
-    if (has_biases_)
-      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-          reinterpret_cast<const Out*>(std::uintptr_t{kAlignment<Out>}));
-    make_layout<In>(a_, a.rows, a.columns);
-    make_layout<In>(b_, b.rows, b.columns);
-    make_layout<Out>(d_, rows, columns);
-
-    Preference preference;
-    TOWERS_CUBLAS(cublasLtMatmulPreferenceCreate(&preference.value));
-    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {
-      TOWERS_CUBLAS(
-          cublasLtMatmulPreferenceSetAttribute(preference.value, which, &value, sizeof value));
-    };
-    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kLargestWorkspace);
-    for (const auto which :
-         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-      prefer(which, std::min(kAlignment<In>, kAlignment<Out>));
-    int found = 0;
-    const cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(handle_of(stream), description_.value, a_.value, b_.value,
-                                       d_.value, d_.value, preference.value, 1, &choice_, &found);
-    return status == CUBLAS_STATUS_SUCCESS && found > 0 && choice_.state == CUBLAS_STATUS_SUCCESS;
-  }
-
-  std::size_t workspace() const { return choice_.workspaceSize; }
-
-  // biases: read or written by the epilogue; null without one.
-  void run(Stream& stream, const In* a, const In* b, Out* d, const Out* biases, void* workspace) {
-    if (has_biases_) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, biases);
-    const Wide<In> one = 1, zero = 0;
-    const DeviceGuard guard(stream.device());
-    TOWERS_CUBLAS(cublasLtMatmul(handle_of(stream), description_.value, &one, a, a_.value, b,
-                                 b_.value, &zero, d, d_.value, d, d_.value, &choice_.algo,
-                                 workspace, choice_.workspaceSize, stream.get()));
-  }
-
- private:
-  template <class T>
-  void set(cublasLtMatmulDescAttributes_t which, T value) {
-    TOWERS_CUBLAS(cublasLtMatmulDescSetAttribute(description_.value, which, &value, sizeof value));
-  }
-  template <class T>
-  static void make_layout(Layout& layout, int rows, int columns) {
-    TOWERS_CUBLAS(cublasLtMatrixLayoutCreate(&layout.value, data_type<T>(),
-                                             static_cast<std::uint64_t>(rows),
-                                             static_cast<std::uint64_t>(columns), rows));
-  }
-
-  Description description_;
-  Layout a_, b_, d_;
-  cublasLtMatmulHeuristicResult_t choice_{};
-  bool has_biases_ = false;
-};
 
 // A product with the first of the epilogues that cuBLASLt has for the shape, else without one.
 template <class In, class Out>
@@ -173,7 +40,7 @@ struct FusedProduct {
 
   FusedProduct() = default;
   FusedProduct(const Matrix& a, const Matrix& b, int rows, int columns,
-               std::vector<Epilogue> epilogues, bool allow_tf32, const Stream& stream) {
+               std::vector<Epilogue> epilogues, bool allow_tf32, Stream& stream) {
     epilogues.push_back({});
     for (const Epilogue& candidate : epilogues) {
       product = std::make_unique<Product<In, Out>>();
@@ -190,8 +57,7 @@ struct FusedProduct {
 template <class In, class Out>
 class DenseProducts final : public Matmul<In, Out> {
  public:
-  DenseProducts(const MatmulSetting& setting, DeviceMemory& memory, const Stream& stream)
-      : s_(setting) {
+  DenseProducts(const MatmulSetting& setting, DeviceMemory& memory, Stream& stream) : s_(setting) {
     const DeviceGuard guard(stream.device());
     const auto compile = [&](auto& product, const Matrix& a, const Matrix& b, int rows, int columns,
                              std::vector<Epilogue> epilogues) {
@@ -212,6 +78,15 @@ class DenseProducts final : public Matmul<In, Out> {
       after_backward.push_back({CUBLASLT_EPILOGUE_DRELU, const_cast<void*>(s_.input_signs)});
     if (s_.wants_input_gradient)
       compile(input_gradient_, {out, in, true}, {out, batch}, in, batch, after_backward);
+  }
+
+  std::string engine() const override {
+    std::string text = std::string("cuBLASLt, forward ") + epilogue_name(forward_.epilogue);
+    if (weight_gradient_.product)
+      text += std::string(", weight gradient ") + epilogue_name(weight_gradient_.epilogue);
+    if (input_gradient_.product)
+      text += std::string(", input gradient ") + epilogue_name(input_gradient_.epilogue);
+    return text;
   }
 
   const void* signs() const override {

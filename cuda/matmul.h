@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "cuda/runtime.h"
 #include "cuda/storage.h"
@@ -24,6 +25,7 @@ template <class In, class Out>
 class Matmul {
  public:
   virtual ~Matmul() = default;
+  virtual std::string engine() const = 0;     // what computes it, for who debugs
   virtual std::size_t workspace() const = 0;  // bytes
   // Device memory in which forward, with training and a relu, keeps which outputs are above zero,
   // in cuBLASLt's own form; null where it does not.

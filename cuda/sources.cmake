@@ -21,6 +21,7 @@ set(cuda_sources
   module.cpp
   plan.cpp
   precision.cpp
+  product.cpp
   rank.cpp
   runtime.cpp
   spread.cpp

@@ -163,6 +163,22 @@ TEST_CASE("a GPU on which no tower runs is left alone") {
   for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
 }
 
+std::vector<std::string> g_debug_lines;
+
+TEST_CASE("who debugs is told what computes each layer") {
+  cuda_host::start({});
+  g_debug_lines.clear();
+  {
+    const std::unique_ptr<Backend> backend = cuda::make_cuda_backend(
+        {.debug = [](const std::string& line) { g_debug_lines.push_back(line); }});
+    const Problem problem =
+        draw_problem(small_net({6, 6, 3}, {{"conv", Convolution{.outputs = 4}}}), 1);
+    compile({}, *backend, problem, 1);
+  }
+  for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+  CHECK(g_debug_lines == std::vector<std::string>{"conv by cuDNN", "logits by plain loops"});
+}
+
 std::vector<std::string> g_warnings;
 
 TEST_CASE("that updates are enqueued by themselves is told, once") {

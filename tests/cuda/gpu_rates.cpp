@@ -1,18 +1,18 @@
 // What a GPU's matrix units make here, and what conv2's three passes make of that: one line of
 // JSON, TFLOP/s each, for scripts/gpu_check.
 
-#include <cublasLt.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
 #include "cuda/cudnn_graph.h"
+#include "cuda/product.h"
 #include "cuda/stopwatch.h"
 
 namespace towers::cuda {
@@ -49,58 +49,22 @@ void fill(Stream& stream, std::span<std::byte> device, Precision precision) {
   stream.synchronize();
 }
 
-void check_cublas(cublasStatus_t status, const char* what) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    throw Error(std::string("cuBLASLt: ") + what + ": " + cublasLtGetStatusString(status));
-}
-
-// TFLOP/s of the product of two square matrices.
-double matrix_rate(Stream& stream, Precision precision, bool tf32) {
-  const bool narrow = precision != Precision::fp32;
-  const cudaDataType_t type = !narrow                        ? CUDA_R_32F
-                              : precision == Precision::bf16 ? CUDA_R_16BF
-                                                             : CUDA_R_16F;
-  const cublasComputeType_t compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-  // For the life of the process, as all that is made here.
-  static cublasLtHandle_t handle = nullptr;
-  if (handle == nullptr) check_cublas(cublasLtCreate(&handle), "no handle");
-  cublasLtMatmulDesc_t product = nullptr;
-  cublasLtMatrixLayout_t layout = nullptr;
-  cublasLtMatmulPreference_t preference = nullptr;
-  const cublasOperation_t transposed = CUBLAS_OP_T;
-  const std::size_t workspace_size = std::size_t{64} << 20;
-  check_cublas(cublasLtMatmulDescCreate(&product, compute, CUDA_R_32F), "no product");
-  check_cublas(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
-                                              sizeof transposed),
-               "no transposed operand");
-  check_cublas(cublasLtMatrixLayoutCreate(&layout, type, kMatrixSide, kMatrixSide, kMatrixSide),
-               "no layout");
-  check_cublas(cublasLtMatmulPreferenceCreate(&preference), "no preference");
-  check_cublas(
-      cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                           &workspace_size, sizeof workspace_size),
-      "no workspace");
-  cublasLtMatmulHeuristicResult_t choice{};
-  int found = 0;
-  check_cublas(cublasLtMatmulAlgoGetHeuristic(handle, product, layout, layout, layout, layout,
-                                              preference, 1, &choice, &found),
-               "no algorithm");
-  if (found == 0) throw Error("cuBLASLt: no algorithm");
-
+// TFLOP/s of the product of two square matrices stored as T.
+template <class T>
+double matrix_rate(Stream& stream, bool tf32 = false) {
+  const Matrix square{kMatrixSide, kMatrixSide}, transposed{kMatrixSide, kMatrixSide, true};
+  Product<T, T> product;
+  if (!product.compile(transposed, square, kMatrixSide, kMatrixSide, {}, tf32, stream))
+    throw Error("cuBLASLt has no algorithm for large matrices in " + to_string(precision_of<T>()));
   DeviceMemory memory(stream.device());
-  const std::size_t bytes = std::size_t{kMatrixSide} * kMatrixSide * (narrow ? 2 : 4);
-  const auto a = memory.allocate<std::byte>(bytes), b = memory.allocate<std::byte>(bytes);
-  const auto d = memory.allocate<std::byte>(bytes);
-  void* const workspace = memory.allocate<std::byte>(workspace_size).data();
-  fill(stream, a, precision);
-  fill(stream, b, precision);
-  const float one = 1, zero = 0;
-  const double milliseconds = milliseconds_of(stream, [&] {
-    check_cublas(cublasLtMatmul(handle, product, &one, a.data(), layout, b.data(), layout, &zero,
-                                d.data(), layout, d.data(), layout, &choice.algo, workspace,
-                                workspace_size, stream.get()),
-                 "a product failed");
-  });
+  constexpr std::size_t kValues = std::size_t{kMatrixSide} * kMatrixSide;
+  const auto a = memory.allocate<T>(kValues), b = memory.allocate<T>(kValues);
+  T* const d = memory.allocate<T>(kValues).data();
+  void* const workspace = memory.allocate<std::byte>(product.workspace()).data();
+  for (const auto& operand : {a, b})
+    fill(stream, std::as_writable_bytes(operand), precision_of<T>());
+  const double milliseconds = milliseconds_of(
+      stream, [&] { product.run(stream, a.data(), b.data(), d, nullptr, workspace); });
   return 2e-9 * kMatrixSide * kMatrixSide * kMatrixSide / milliseconds;
 }
 
@@ -149,11 +113,11 @@ void print_rates() {
     std::printf(", \"%s\": %.1f", name, rate);
     std::fflush(stdout);
   };
-  print("fp32", matrix_rate(stream, Precision::fp32, false));
-  if (properties.major >= 8) print("tf32", matrix_rate(stream, Precision::fp32, true));
-  print("fp16", matrix_rate(stream, Precision::fp16, false));
+  print("fp32", matrix_rate<float>(stream));
+  if (properties.major >= 8) print("tf32", matrix_rate<float>(stream, true));
+  print("fp16", matrix_rate<__half>(stream));
   if (properties.major >= 8) {
-    print("bf16", matrix_rate(stream, Precision::bf16, false));
+    print("bf16", matrix_rate<__nv_bfloat16>(stream));
     print("conv2_forward", convolution_rate(stream, ConvolutionPass::forward_fused));
     print("conv2_input_gradient", convolution_rate(stream, ConvolutionPass::input_gradient));
     print("conv2_weight_gradient", convolution_rate(stream, ConvolutionPass::weight_gradient));

@@ -33,6 +33,7 @@ class StandInMatmul final : public Matmul<In, Out> {
       signs_ = memory.allocate<std::uint8_t>(batch_ * column_of_signs(outputs_)).data();
   }
 
+  std::string engine() const override { return "plain loops"; }
   const void* signs() const override { return signs_; }
   bool passes_input_relu() const override {
     return setting_.wants_input_gradient && setting_.input_signs != nullptr;
