@@ -48,8 +48,8 @@ ClusterTask cluster_task(const cli::ClusterOptions& options) {
         "--ps_hosts, --worker_hosts and --job_name are of parameter servers, whose tasks do not "
         "join as the processes of an mpirun or srun do (" +
         launch->variable +
-        " is set); leave them out, or start each task by itself (srun --mpi=none, env -u " +
-        launch->variable + ")");
+        " is set); leave them out, or start each task by itself (srun --mpi=none, or " +
+        cluster::kAlone + " towers ...)");
   ClusterTask task{.cluster = cluster::parse_cluster(options.ps_hosts, options.worker_hosts),
                    .task = {}};
   task.task = cluster::parse_task(task.cluster, options.job_name, options.task_index);

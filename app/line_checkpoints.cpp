@@ -46,8 +46,14 @@ LineCheckpoints::LineCheckpoints(const std::filesystem::path& dir, double second
       between_(seconds_between),
       saved_(std::chrono::steady_clock::now()) {}
 
+void LineCheckpoints::await_save() {
+  if (const std::string line = save_errors_.line_for(saver_.wait()); !line.empty())
+    cli::log_warning(line);
+  if (save_errors_.recovered()) cli::log_info("saving works again: " + saver_.latest().string());
+}
+
 std::optional<SavedLine> LineCheckpoints::latest() {
-  if (const std::string message = saver_.wait(); !message.empty()) cli::log_warning(message);
+  await_save();
   return read_saved_line(dir_);
 }
 
@@ -56,13 +62,13 @@ bool LineCheckpoints::due() const {
 }
 
 void LineCheckpoints::save(std::int64_t step, const Line& line, std::optional<float> cost) {
+  await_save();
   const auto global_step = static_cast<std::int32_t>(step);  // --max_steps is one
   const data::Tensor tensors[] = {
       {kLineVariables[0], data::DataType::float32, {1}, std::as_bytes(std::span(&line[0], 1))},
       {kLineVariables[1], data::DataType::float32, {1}, std::as_bytes(std::span(&line[1], 1))},
       {"global_step", data::DataType::int32, {}, std::as_bytes(std::span(&global_step, 1))}};
-  const std::string message = saver_.save(step, tensors);
-  if (!message.empty()) cli::log_warning(message);
+  saver_.save(step, tensors);
   saved_ = std::chrono::steady_clock::now();
   if (!cost) return;
   try {
@@ -71,13 +77,16 @@ void LineCheckpoints::save(std::int64_t step, const Line& line, std::optional<fl
     events_->scalar("cost", *cost);
     events_->end_summary();
   } catch (const Error& error) {  // a full disk costs summaries, not the run
-    cli::log_warning(error.what());
+    if (const std::string line = events_errors_.line_for(error.what()); !line.empty())
+      cli::log_warning(line);
   }
 }
 
 void LineCheckpoints::finish() {
   const std::string message = saver_.wait();
-  if (!message.empty()) throw Error(message);
+  if (!message.empty())
+    throw Error(message + "; the last good checkpoint is " +
+                (saver_.latest().empty() ? "none" : saver_.latest().string()));
   if (events_) events_->flush();
 }
 

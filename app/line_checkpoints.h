@@ -9,6 +9,7 @@
 #include <string>
 
 #include "app/line.h"
+#include "app/repeated_error.h"
 #include "data/checkpoint_saver.h"
 #include "data/event_file.h"
 #include "data/folder_lock.h"
@@ -39,9 +40,13 @@ class LineCheckpoints {
   void finish();
 
  private:
+  // Waits for the running save, and says how it ended where that is news.
+  void await_save();
+
   std::filesystem::path dir_;
   data::FolderLock lock_;
   data::CheckpointSaver saver_;
+  RepeatedError save_errors_, events_errors_;
   std::optional<data::EventFileWriter> events_;  // from the first summary on
   std::chrono::duration<double> between_;
   std::chrono::steady_clock::time_point saved_;

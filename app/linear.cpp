@@ -16,6 +16,7 @@
 #include "app/signals.h"
 #include "cli/console.h"
 #include "cli/values.h"
+#include "cluster/launch.h"
 #include "core/error.h"
 
 namespace towers::app {
@@ -58,6 +59,14 @@ cluster::Restore restore_from(LineCheckpoints& checkpoints, std::uint64_t seed) 
     std::copy(start.line.begin(), start.line.end(), values.begin());
     return cluster::Start{.step = start.step, .seed = seed, .position = 0};
   };
+}
+
+// Each would fit a line of its own, in one folder.
+void refuse_ranks() {
+  if (const auto launch = cluster::find_launch())
+    throw UsageError("`towers linear` was started as one of several processes (" +
+                     launch->variable + "), which it does not share; start it by itself (" +
+                     cluster::kAlone + " towers linear ...)");
 }
 
 // Every worker's loop. checkpoints: the chief's, null for others.
@@ -114,10 +123,12 @@ cluster::ClientOptions line_client(const cli::LinearOptions& options, const Clus
 int run_linear(const cli::LinearOptions& options) {
   if (options.reload) return reload(options);
   ClusterTask task;
-  if (is_distributed(options))
+  if (is_distributed(options)) {
     task = cluster_task(options);
-  else
+  } else {
     refuse_cluster_flags_alone(options);
+    refuse_ranks();
+  }
   if (task.task.job == cluster::Job::ps) return run_parameter_server(options, task);
 
   const bool chief = task.task.index == 0;

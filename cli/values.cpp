@@ -85,7 +85,9 @@ std::string expected_whole(const std::string& lowest, const std::string& highest
 std::string expected_real(const RealRange& range) {
   const std::string lowest = write_real(range.lowest);
   if (std::isfinite(range.highest)) {
-    return "a number from " + lowest + " to " + write_real(range.highest);
+    return (range.lowest_allowed ? "a number from " + lowest
+                                 : "a number above " + lowest + " and up") +
+           " to " + write_real(range.highest);
   }
   return range.lowest_allowed ? "a number, " + lowest + " or more" : "a number above " + lowest;
 }

@@ -68,6 +68,10 @@ std::string short_cause(const grpc::Status& status) {
   if (text.empty()) return "the connection has ended";
   const std::size_t colon = text.rfind(": ");
   const std::string cause = colon == std::string::npos ? text : text.substr(colon + 2);
+  if (cause == "Failed parsing HTTP/2" || cause == "Trying to connect an http1.x server")
+    return "another program answers there, no parameter server";
+  if (cause == "connection attempt timed out before receiving SETTINGS frame")
+    return "takes the connection, but says nothing: it is stopped, or another program";
   // Not final: what forwards a port closes too, as long as nobody is behind it.
   if (cause == "Socket closed")
     return "closes the connection; its log says why where it wants other TLS files";

@@ -267,6 +267,7 @@ class Client::Impl {
     request_.set_kind(Request::HELLO);
     request_.set_version(kProtocolVersion);
     *request_.mutable_presence() = presence_;
+    request_.set_server(static_cast<std::uint32_t>(&server - servers_.data()));
     request_.set_size(server.shard->size);
     for (const auto& [name, value] : options_.settings) {
       wire::Setting* setting = request_.add_settings();

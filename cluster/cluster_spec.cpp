@@ -11,16 +11,17 @@ namespace towers::cluster {
 namespace {
 
 constexpr std::size_t kLongestAddress = 300;  // a name has at most 253 characters
-constexpr const char* kExample = "; a list of host:port, for example localhost:2222,node2:2222";
+constexpr const char* kExample =
+    "; a list of host:port, ports from 1 to 65535, for example node1:2222,10.0.0.7:2222,[::1]:2222";
 
 bool is_port(std::string_view text) {
-  if (text.empty() || text.size() > 5) return false;
+  if (text.empty() || text.size() > 5 || text.front() == '0') return false;
   int port = 0;
   for (char c : text) {
     if (c < '0' || c > '9') return false;
     port = 10 * port + (c - '0');
   }
-  return port >= 1 && port <= 65535;
+  return port <= 65535;
 }
 
 bool is_host(std::string_view text) {
@@ -61,6 +62,9 @@ ClusterSpec parse_cluster(const std::string& ps_hosts, const std::string& worker
   ClusterSpec cluster{parse_list("ps_hosts", ps_hosts), parse_list("worker_hosts", worker_hosts)};
   std::vector<std::string> all = cluster.ps_hosts;
   all.insert(all.end(), cluster.worker_hosts.begin(), cluster.worker_hosts.end());
+  for (std::string& address : all)  // names know no case
+    std::transform(address.begin(), address.end(), address.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   std::sort(all.begin(), all.end());
   const auto twice = std::adjacent_find(all.begin(), all.end());
   if (twice != all.end())

@@ -1,6 +1,9 @@
 #include "cluster/host.h"
 
 #include <chrono>
+#include <vector>
+
+#include "cluster/waiting.h"
 
 namespace towers::cluster {
 
@@ -73,19 +76,26 @@ void Host::leave(int worker, std::uint64_t process) {
   members_changed();
 }
 
+void Host::begin_anew() {
+  parameters = Parameters(options.cluster.workers());
+  members = Membership(options.cluster.workers(), options.patience, now());
+  agreed.clear();
+  size = 0;
+  begun = false;
+  members_changed();
+}
+
 std::string Host::waited_for(bool& absent) const {
-  std::string text;
+  std::vector<std::string> all;
   absent = false;
-  const auto add = [&](int worker, const char* what) {
-    text += (text.empty() ? "" : ", ") + name_of(worker) + what;
-  };
+  const auto add = [&](int worker, const char* what) { all.push_back(name_of(worker) + what); };
   for (int worker : members.with(Presence::absent)) {
     absent = true;
     add(worker, " has not come yet");
   }
   for (int worker : members.with(Presence::present))
     if (!parameters.is_pending(worker)) add(worker, " is at work");
-  return text;
+  return list_of(all, ", ");
 }
 
 }  // namespace towers::cluster

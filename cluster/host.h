@@ -30,6 +30,8 @@ struct Host {
   void notice_losses();
   void heard(int worker, std::uint64_t process);
   void leave(int worker, std::uint64_t process);
+  // Of a server that is kept, when a training is over: nothing of it is left for the next.
+  void begin_anew();
   bool has_begun() const { return begun || parameters.step() > parameters.start().step; }
   // "worker 1 (host:port) has not come yet": those whose gradients an update waits for.
   std::string waited_for(bool& absent) const;

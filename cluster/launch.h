@@ -18,4 +18,7 @@ struct Launch {
 std::optional<Launch> find_launch(const char* (*environment)(const char* name));
 std::optional<Launch> find_launch();
 
+// For messages: what to put before a command that is to start alone inside such a job.
+inline constexpr const char* kAlone = "env -u OMPI_COMM_WORLD_SIZE -u PMI_SIZE -u PMIX_NAMESPACE";
+
 }  // namespace towers::cluster

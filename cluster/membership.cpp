@@ -96,12 +96,14 @@ std::vector<int> Membership::with(Presence presence) const {
 std::optional<Membership::End> Membership::end(double now) const {
   if (!with(Presence::present).empty()) return {};
   const double quiet = now - last_event_;
-  if (const auto lost = with(Presence::lost); !lost.empty())
-    return quiet < patience_.cluster_timeout ? std::nullopt : std::optional(End{false, lost});
-  const auto absent = with(Presence::absent);
-  if (absent.size() == workers_.size())  // nobody ever came
-    return quiet < patience_.cluster_timeout ? std::nullopt : std::optional(End{false, absent});
-  const double stay = absent.empty() ? kStayWhenAllCame : kStayForLateOnes;
+  std::vector<int> lost, late = with(Presence::absent);
+  // One that was expected back and never came here may have said goodbye to the former server.
+  for (int worker : with(Presence::lost)) (at(worker).process != 0 ? lost : late).push_back(worker);
+  const bool nobody_came = late.size() == workers_.size();
+  if (!lost.empty() || nobody_came)
+    return quiet < patience_.cluster_timeout ? std::nullopt
+                                             : std::optional(End{false, nobody_came ? late : lost});
+  const double stay = late.empty() ? kStayWhenAllCame : kStayForLateOnes;
   return quiet < stay ? std::nullopt : std::optional(End{});
 }
 

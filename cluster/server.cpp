@@ -31,9 +31,25 @@ constexpr double kLastWords = 1.5;
 // For answers that are under way.
 constexpr auto kClosing = std::chrono::milliseconds(500), kClosingLate = kClosing / 2;
 
-[[noreturn]] void throw_cannot_listen(const ServerOptions& options, const std::string& why) {
+[[noreturn]] void throw_cannot_listen(const ServerOptions& options, const std::string& why,
+                                      const std::string& help) {
   throw Error(ps_name(options.cluster, options.index) + " cannot listen on its address: " + why +
-              "; end what uses it, or give another one in --ps_hosts");
+              "; " + help);
+}
+
+std::string help_for(int error) {
+  const std::string another = "or give another one in --ps_hosts";
+  switch (error) {
+    case EADDRINUSE:
+      return "end what uses it, " + another;
+    case EACCES:
+      return "this user may not have its port; give one from 1024 on in --ps_hosts";
+    case EADDRNOTAVAIL:
+    case EAFNOSUPPORT:
+      return "it is none of this machine's; start this task on the machine that has it, " + another;
+    default:
+      return "make it usable, " + another;
+  }
 }
 
 bool is_loopback_address(const sockaddr* address) {
@@ -53,7 +69,8 @@ bool check_address(const ServerOptions& options) {
   addrinfo* found = nullptr;
   const int error =
       ::getaddrinfo(host_of(address).c_str(), port_of(address).c_str(), &hints, &found);
-  if (error != 0) throw_cannot_listen(options, ::gai_strerror(error));
+  if (error != 0)
+    throw_cannot_listen(options, ::gai_strerror(error), "correct the host's name in --ps_hosts");
   int reason = 0;
   bool any = false;  // a host name may have addresses of kinds that this machine lacks
   bool loopback = true;
@@ -69,7 +86,8 @@ bool check_address(const ServerOptions& options) {
     if (probe >= 0) ::close(probe);
   }
   ::freeaddrinfo(found);
-  if (!any || reason == EADDRINUSE) throw_cannot_listen(options, std::strerror(reason));
+  if (!any || reason == EADDRINUSE)
+    throw_cannot_listen(options, std::strerror(reason), help_for(reason));
   return loopback;
 }
 
@@ -100,28 +118,36 @@ std::unique_ptr<grpc::Server> listen(const ServerOptions& options, const Hooks& 
       throw Error(ps_name(options.cluster, options.index) +
                   " cannot listen: gRPC does not take the files of --tls_cert, --tls_key and "
                   "--tls_ca, or the address is in use");
-    throw_cannot_listen(options, "it is in use");
+    throw_cannot_listen(options, "it is in use", help_for(EADDRINUSE));
   }
   return server;
 }
 
 std::string names(const Host& host, const std::vector<int>& workers) {
-  std::string text;
-  for (int worker : workers) text += (text.empty() ? "" : ", ") + host.name_of(worker);
-  return text;
+  std::vector<std::string> all;
+  for (int worker : workers) all.push_back(host.name_of(worker));
+  return list_of(all, ", ");
 }
 
 // One look at the members; true when the work is over. With the lock held.
 bool is_over(Host& host, Waiting& waiting) {
   host.notice_losses();
   if (!host.failure.empty()) return true;
+  const bool kept = host.options.keep_serving;
+  const std::vector<int> absent = host.members.with(Presence::absent);
+  const bool idle = static_cast<int>(absent.size()) == host.options.cluster.workers();
   std::vector<Missing> missing;
-  for (int worker : host.members.with(Presence::absent))
-    missing.push_back({host.name_of(worker), "has not come yet"});
+  if (!kept || !idle)
+    for (int worker : absent) missing.push_back({host.name_of(worker), "has not come yet"});
   const std::string line = waiting.look(host.now(), missing);
   if (!line.empty()) host.hooks.info(line);
-  if (host.options.keep_serving) return false;
   const auto end = host.members.end(host.now());
+  if (kept) {
+    if (!end || idle) return false;
+    host.begin_anew();
+    host.hooks.info(host.name() + ": the training is over; ready for the next");
+    return false;
+  }
   if (end && !end->clean)
     host.failure = "gave up waiting for " + names(host, end->missing) + " after " +
                    seconds_text(host.options.patience.cluster_timeout) +

@@ -13,7 +13,7 @@ struct ServerOptions {
   int index = 0;  // in cluster.ps_hosts
   Patience patience;
   Security security;
-  bool keep_serving = false;         // until hooks.stop says so
+  bool keep_serving = false;         // one training after the other, until hooks.stop says so
   bool stop_on_lost_worker = false;  // rather than going on with those left
 };
 

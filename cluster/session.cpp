@@ -100,6 +100,7 @@ bool Session::still_member() {
   {
     const std::lock_guard lock(host_.mutex);
     host_.heard(worker_, process_);
+    if (host_.members.presence(worker_) == Presence::absent) return false;  // of a former training
     if (!host_.failure.empty())
       why = host_.failure;
     else if (!host_.members.is(worker_, process_))
@@ -143,6 +144,10 @@ std::string Session::why_refused(int worker, const Settings& settings) const {
       return first_difference({{name, value}}, host_.name(),
                               {{name, found == theirs.end() ? "" : found->second}});
   }
+  // Two names of one address: what is meant for one server would take the place of another's.
+  if (request_.server() != static_cast<std::uint32_t>(host_.options.index))
+    return "it is also reached as ps " + std::to_string(request_.server()) +
+           ", so two entries of --ps_hosts are one address; give each server its own";
   if (!host_.failure.empty()) return host_.failure;
   if (worker == 0 || host_.agreed.empty()) return "";
   const std::string chief = host_.name_of(0);

@@ -7,6 +7,7 @@ namespace {
 
 constexpr double kFirstLine = 2;  // those who start together need none
 constexpr double kNextLine = 10;
+constexpr std::size_t kListed = 8;
 
 }  // namespace
 
@@ -16,10 +17,19 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-std::string list_of(const std::vector<Missing>& missing) {
+std::string list_of(const std::vector<std::string>& items, const char* between) {
   std::string text;
-  for (const Missing& m : missing) text += (text.empty() ? "" : "; ") + m.who + ": " + m.cause;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i == kListed) return text + " and " + std::to_string(items.size() - i) + " more";
+    text += (i == 0 ? "" : between) + items[i];
+  }
   return text;
+}
+
+std::string list_of(const std::vector<Missing>& missing) {
+  std::vector<std::string> items;
+  for (const Missing& m : missing) items.push_back(m.who + ": " + m.cause);
+  return list_of(items, "; ");
 }
 
 std::string Waiting::look(double now, const std::vector<Missing>& missing) {

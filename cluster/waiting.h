@@ -30,6 +30,8 @@ class Waiting {
   double next_line_ = 0;
 };
 
+// "a, b, c": the first of many, and the number of the others, for a line that people read.
+std::string list_of(const std::vector<std::string>& items, const char* between);
 // "ps 0 (127.0.0.1:2222): Connection refused; ..."
 std::string list_of(const std::vector<Missing>& missing);
 

@@ -16,7 +16,7 @@ namespace towers::cluster {
 
 static_assert(std::endian::native == std::endian::little, "values travel as they lie in memory");
 
-inline constexpr std::uint32_t kProtocolVersion = 3;
+inline constexpr std::uint32_t kProtocolVersion = 4;
 inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 inline constexpr int kLargestMessage = (1 << 20) + (1 << 16);
 inline constexpr std::uint64_t kLargestShard = std::uint64_t{1} << 30;  // values: 4 GiB

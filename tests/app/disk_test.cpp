@@ -44,6 +44,33 @@ TEST_CASE("a disk that has room again is told, and nothing is wrong in the end")
   CHECK(global_step_of(dir) == 42);
 }
 
+TEST_CASE("the line's checkpoints: a full disk is told now and then, and its end once") {
+  if (!kShim) return skip("a sanitizer does not let a library be preloaded");
+  TemporaryFolder folder;
+  const fs::path dir = fs::canonical(folder.path());
+  const auto fit = [&](const char* times) {
+    return run_towers(
+        {"linear", "--max_steps=200000", "--save_model_secs=0.001",
+         "--checkpoint_dir=" + dir.string()},
+        {.environment = {std::string("LD_PRELOAD=") + TOWERS_FAULT_SHIM,
+                         "TOWERS_FAULT_DIR=" + dir.string(),
+                         "TOWERS_FAULT=" + std::to_string(ENOSPC), "TOWERS_FAULT_AT=60",
+                         std::string("TOWERS_FAULT_TIMES=") + times,
+                         "TOWERS_FAULT_LOG=" + (folder.path() / "log").string()}});
+  };
+  const ProcessResult full = fit("1000000");
+  INFO(full.err);
+  CHECK(full.exit_code == 1);
+  CHECK(contains(full.err, "still so, 16 times by now: cannot write"));
+  CHECK(contains(full.err, "the last good checkpoint is " + (dir / "model.ckpt-").string()));
+  CHECK(count(full.err, "model.ckpt-") < 24);
+  const ProcessResult again = fit("40");
+  INFO(again.err);
+  CHECK(again.exit_code == 0);
+  CHECK(contains(again.err, "going on from " + dir.string()));
+  CHECK(count(again.err, "saving works again: " + dir.string()) == 1);
+}
+
 TEST_CASE("a disk without room for another checkpoint keeps what is there") {
   if (!private_mounts_allowed()) return skip("mounting a small file system is not allowed here");
   TemporaryFolder folder;

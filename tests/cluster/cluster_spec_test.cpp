@@ -23,10 +23,11 @@ TEST_CASE("names, numbers and IPv6 addresses are taken") {
 TEST_CASE("what is no address is an error that names the flag") {
   for (const std::string bad :
        {"localhost", "localhost:", ":2222", "localhost:0", "localhost:65536", "localhost:22x",
-        "a b:1", "::1:2222", "unix:/tmp/x:1", "[]:1", "http://a:1"}) {
+        "localhost:0222", "a b:1", " a:1", "::1:2222", "unix:/tmp/x:1", "[]:1", "http://a:1"}) {
     INFO(bad);
     CHECK_THROWS_WITH(parse_cluster("a:1," + bad, "b:1"),
-                      Contains("--ps_hosts: '" + bad + "' is not host:port"));
+                      Contains("--ps_hosts: '" + bad + "' is not host:port") &&
+                          Contains("ports from 1 to 65535") && Contains("[::1]:2222"));
     CHECK_THROWS_AS(parse_cluster("a:1", bad), towers::UsageError);
   }
   CHECK_THROWS_WITH(parse_cluster("a:1,", "b:1"), Contains("'' is not host:port"));
@@ -37,6 +38,7 @@ TEST_CASE("what is no address is an error that names the flag") {
 TEST_CASE("an address that occurs twice is an error that names it") {
   CHECK_THROWS_WITH(parse_cluster("a:1,b:1,a:1", "c:1"), Contains("a:1 occurs twice"));
   CHECK_THROWS_WITH(parse_cluster("a:1", "c:1,a:1"), Contains("a:1 occurs twice"));
+  CHECK_THROWS_WITH(parse_cluster("node-A:1", "NODE-a:1"), Contains("node-a:1 occurs twice"));
 }
 
 TEST_CASE("a task is one of the lists") {

@@ -61,6 +61,18 @@ TEST_CASE("those whom a new server expects back are lost after worker_timeout, u
   CHECK(members.presence(2) == Presence::present);
 }
 
+TEST_CASE("one that was expected back and never came keeps a server as one who is late does") {
+  Membership members(2, patience, 0);
+  members.join(0, 100, 1);
+  members.expect_back(2);
+  CHECK(members.newly_lost(12) == std::vector<int>{0, 1});
+  members.heard(0, 100, 13);
+  CHECK(members.leave(0, 100, 20));  // the other one may have done so before, at the former server
+  CHECK_FALSE(members.end(27.9));
+  REQUIRE(members.end(28));
+  CHECK(members.end(28)->clean);
+}
+
 TEST_CASE("one process at a time has a worker's part") {
   Membership members = with_all(1);
   CHECK_FALSE(members.join(0, 200, 1));

@@ -119,6 +119,18 @@ TEST_CASE("parameter servers and mpirun do not go together") {
   CHECK_FALSE(fs::exists(folder.path() / "run"));
 }
 
+TEST_CASE("ranks do not fit one line each") {
+  ProcessOptions options;
+  options.environment = {"OMPI_COMM_WORLD_SIZE=2"};
+  const TemporaryFolder folder;
+  const std::string dir = "--checkpoint_dir=" + (folder.path() / "run").string();
+  const ProcessResult failed = run_towers({"linear", "--max_steps=10", dir}, options);
+  CHECK(failed.exit_code == 2);
+  REQUIRE(errors_of(failed).size() == 1);
+  CHECK(contains(errors_of(failed).front(), "one of several processes (OMPI_COMM_WORLD_SIZE)"));
+  CHECK_FALSE(fs::exists(folder.path() / "run"));
+}
+
 TEST_CASE("a loss that is not finite is named with the tower's number among all") {
   if (const std::string why = why_no_mpi(); !why.empty()) return skip(why);
   const TemporaryFolder folder;

@@ -44,6 +44,13 @@ TEST_CASE("shards hold the model's values, without the gaps between") {
   CHECK(back == std::vector<float>{0, 1, 2, 0, 0, 5, 0, 0, 8, 9, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0});
 }
 
+TEST_CASE("a line names the first of many") {
+  CHECK(list_of(std::vector<std::string>(8, "a"), ", ") == "a, a, a, a, a, a, a, a");
+  CHECK(list_of(std::vector<std::string>(11, "a"), ", ") == "a, a, a, a, a, a, a, a and 3 more");
+  CHECK(list_of({{"ps 0 (a:1)", "no answer"}, {"ps 1 (b:1)", "no answer"}}) ==
+        "ps 0 (a:1): no answer; ps 1 (b:1): no answer");
+}
+
 TEST_CASE("who is missing is said after 2 s, then every 10 s") {
   Waiting waiting("worker 1 (b:1)");
   const std::vector<Missing> missing{{"ps 0 (a:1)", "Connection refused"},

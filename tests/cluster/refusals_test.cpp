@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/cluster/processes.h"
+#include "tests/cluster/sockets.h"
 
 using namespace towers::test;
 using Catch::Contains;
@@ -64,6 +65,45 @@ TEST_CASE("a port in use is an error that names it") {
   const ProcessResult second = cluster.start("ps", 0)->wait();
   check_refused(second, 1, cluster.ps(0) + " cannot listen on its address: Address already in use");
   CHECK(std::count(second.err.begin(), second.err.end(), '\n') == 1);
+}
+
+TEST_CASE("two entries of --ps_hosts that lead to one server are an error, not wrong variables") {
+  const TemporaryFolder folder;
+  const std::string port = ":" + std::to_string(free_ports(1).front());
+  const auto task = [&](const char* job, const char* index) {
+    return std::vector<std::string>{"linear",
+                                    "--ps_hosts=127.0.0.1" + port + ",localhost" + port,
+                                    "--worker_hosts=localhost:1",
+                                    std::string("--job_name=") + job,
+                                    std::string("--task_index=") + index,
+                                    "--max_steps=10",
+                                    "--checkpoint_dir=" + folder.path().string()};
+  };
+  Process ps(task("ps", "0"));
+  REQUIRE(ps.wait_for_output("is serving"));
+  check_refused(run_towers(task("ps", "1")), 1, "Address already in use; end what uses it");
+  check_refused(run_towers(task("worker", "0")), 1, "two entries of --ps_hosts are one address");
+}
+
+TEST_CASE("a port that another program has: the worker says so") {
+  for (const auto& [greeting, message] :
+       {std::pair{"SSH-2.0-OpenSSH_9.2\r\n", "another program answers there, no parameter server"},
+        {"HTTP/1.1 400 Bad Request\r\n\r\n", "another program answers there"},
+        {"", "takes the connection, but says nothing"}}) {
+    const TemporaryFolder folder;
+    const LinearCluster cluster(1, 1, folder.path(), {"--cluster_timeout=1"});
+    const Stranger stranger(port_of(cluster.ps_address(0)), greeting);
+    check_refused(cluster.start("worker", 0)->wait(), 1, cluster.ps(0) + ": " + message);
+  }
+}
+
+TEST_CASE("a server says why it cannot listen, and what helps") {
+  const auto serve = [](const std::string& address, const ProcessOptions& options = {}) {
+    return run_towers({"linear", "--ps_hosts=" + address, "--worker_hosts=a:1", "--job_name=ps"},
+                      options);
+  };
+  check_refused(serve("192.0.2.1:2222"), 1, "start this task on the machine that has it");
+  check_refused(serve("nobody.invalid:2222"), 1, "correct the host's name in --ps_hosts");
 }
 
 TEST_CASE("tasks with unequal flags: an error that names the flag") {

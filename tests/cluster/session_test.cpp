@@ -191,6 +191,41 @@ TEST_CASE("Variables in bfloat16 are half as long, and whole with their averages
   CHECK(values_of(chief.reply()) == std::vector<float>{third, 2, third, 4});
 }
 
+TEST_CASE("What is meant for another server is refused") {
+  Host host(options_for(1), kQuiet);
+  Worker chief(host, 0);
+  Request hello = chief.hello(2);
+  hello.set_server(1);
+  CHECK_FALSE(chief.ask(hello));
+  CHECK(chief.reply().kind() == Reply::REFUSED);
+  CHECK_THAT(chief.reply().message(), Catch::Contains("two entries of --ps_hosts are one address"));
+}
+
+TEST_CASE("A server that is kept has forgotten a training when the next begins") {
+  Host host(options_for(2), kQuiet);
+  Worker chief(host, 0);
+  REQUIRE(chief.ask(chief.hello(1)));
+  REQUIRE(chief.ask(chunk(Request::INITIALIZE, 0, 0, {1}, true)));
+  REQUIRE(chief.ask(chunk(Request::PUSH, 0, 0, {1}, true)));
+  {
+    const std::lock_guard lock(host.mutex);
+    CHECK(host.has_begun());
+    host.leave(0, chief.process());
+    host.begin_anew();
+  }
+  CHECK_FALSE(chief.ask(chunk(Request::PUSH, 0, 0, {1}, true)));  // of the former one
+  Worker next(host, 1);
+  Request hello = next.hello(3);
+  wire::Setting& other = *hello.add_settings();
+  other.set_name("--max_steps");
+  other.set_value("9");
+  REQUIRE(next.ask(hello));  // before its chief, with flags of its own
+  CHECK(next.reply().kind() == Reply::STATE);
+  CHECK(next.reply().session() == 0);
+  CHECK_FALSE(next.reply().chief_came());
+  CHECK_FALSE(next.reply().begun());
+}
+
 TEST_CASE("A gradient that is not whole changes nothing") {
   Host host(options_for(1), kQuiet);
   for (const Request& bad :

@@ -137,7 +137,27 @@ TEST_CASE("SIGTERM ends a server and a worker that waits, and one with --ps_keep
   REQUIRE(waiting->wait_for_output("waits for"));
   end_all({waiting.get()});
   auto ps = cluster.start("ps", 0, {"--ps_keep_serving"});
-  for (int run = 0; run < 2; ++run) CHECK(cluster.start("worker", 0)->wait().exit_code == 0);
+  CHECK(cluster.start("worker", 0)->wait().exit_code == 0);
+  end_all({ps.get()});
+}
+
+TEST_CASE("a kept server serves one training after the other, each in any order of start") {
+  const TemporaryFolder folder;
+  const LinearCluster cluster(1, 2, folder.path(), {"--issync=1"});
+  auto ps = cluster.start("ps", 0, {"--ps_keep_serving"});
+  for (const char* steps : {"--max_steps=20", "--max_steps=40"}) {
+    auto worker = cluster.start("worker", 1, {steps});
+    // The former chief's flags are none of its business.
+    REQUIRE(worker->wait_for_output("waits for " + cluster.worker(0) + ": has not come yet"));
+    auto chief = cluster.start("worker", 0, {steps});
+    for (Process* task : {worker.get(), chief.get()}) {
+      const ProcessResult result = task->wait();
+      INFO(result.err);
+      CHECK(result.exit_code == 0);
+    }
+    REQUIRE(ps->wait_for_output("the training is over; ready for the next"));
+  }
+  CHECK(latest_step(folder.path()) == 40);
   end_all({ps.get()});
 }
 
