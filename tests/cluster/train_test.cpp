@@ -37,25 +37,28 @@ std::string summaries_in(const std::filesystem::path& folder) {
 }  // namespace
 
 TEST_CASE("synchronous: the same bytes as one process with as many towers") {
-  for (const auto& [servers, workers] : {std::pair{1, 1}, {2, 1}, {1, 2}, {2, 2}, {1, 3}, {2, 3}}) {
-    INFO(servers << " servers, " << workers << " workers");
-    const TemporaryFolder alone, folder;
+  for (int workers : {1, 2, 3}) {
+    const TemporaryFolder alone;
     const ProcessResult single =
         quick_run(alone.path(), kSteps, with(quick, {"--num_gpus=" + std::to_string(workers)}));
     REQUIRE(single.exit_code == 0);
-    const TrainCluster cluster(servers, workers, folder.path(), with(quick, {"--issync=1"}));
-    const std::vector<ProcessResult> results = cluster.run();
-    for (int step : {0, 4, 6})
-      CHECK(checkpoint_bytes(folder.path(), step) == checkpoint_bytes(alone.path(), step));
-    for (const ProcessResult& worker : results) {
-      CHECK(losses_of(worker.out).size() == 4);
-      CHECK_THAT(worker.out, Contains(std::to_string(workers) + ", this is worker ") &&
-                                 Contains("synchronous: an update is the mean of "));
+    for (int servers : {1, 2}) {
+      INFO(servers << " servers, " << workers << " workers");
+      const TemporaryFolder folder;
+      const TrainCluster cluster(servers, workers, folder.path(), with(quick, {"--issync=1"}));
+      const std::vector<ProcessResult> results = cluster.run();
+      for (int step : {0, 4, 6})
+        CHECK(checkpoint_bytes(folder.path(), step) == checkpoint_bytes(alone.path(), step));
+      for (const ProcessResult& worker : results) {
+        CHECK(losses_of(worker.out).size() == 4);
+        CHECK_THAT(worker.out, Contains(std::to_string(workers) + ", this is worker ") &&
+                                   Contains("synchronous: an update is the mean of "));
+      }
+      if (workers != 1) continue;
+      CHECK(losses_of(results[0].out) == losses_of(single.out));
+      CHECK_THAT(summaries_in(folder.path()), Contains("conv1/weights"));
+      CHECK(summaries_in(folder.path()) == summaries_in(alone.path()));
     }
-    if (workers != 1) continue;
-    CHECK(losses_of(results[0].out) == losses_of(single.out));
-    CHECK_THAT(summaries_in(folder.path()), Contains("conv1/weights"));
-    CHECK(summaries_in(folder.path()) == summaries_in(alone.path()));
   }
 }
 
@@ -196,7 +199,7 @@ TEST_CASE("what a worker does not do is refused") {
   }
 }
 
-TEST_CASE("the chief keeps the checkpoint of the best evaluation") {
+TEST_CASE("with --eval_every the chief keeps the best checkpoint") {
   const TemporaryFolder folder;
   std::string out;
   for (const ProcessResult& result :
