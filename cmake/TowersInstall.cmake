@@ -52,4 +52,12 @@ install(RUNTIME_DEPENDENCY_SET towers_libraries
         POST_EXCLUDE_REGEXES "/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|mvec|util)\\.so[.0-9]*)$"
         LIBRARY DESTINATION ${towers_private_dir} COMPONENT bundle EXCLUDE_FROM_ALL)
 
+# Their licences come along: the server that the archive is for may be no Debian.
+set(prefix "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}")
+install(CODE "set(libraries \"${prefix}/${towers_private_dir}\")
+set(licences \"${prefix}/${CMAKE_INSTALL_DOCDIR}/licences\")
+set(architecture /${CMAKE_LIBRARY_ARCHITECTURE})
+include(\"${CMAKE_CURRENT_LIST_DIR}/BundledLicences.cmake\")"
+        COMPONENT bundle EXCLUDE_FROM_ALL)
+
 include(TowersPackages)
