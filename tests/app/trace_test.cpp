@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -22,14 +23,20 @@ struct Timeline {
   std::vector<int> steps;
 };
 
+// Microseconds as Perfetto keeps them: rounded to whole nanoseconds.
+long long nanoseconds(const json& microseconds) {
+  return std::llround(microseconds.get<double>() * 1000);
+}
+
 // Every rule that a viewer relies on: an object with an array of events; metadata names each
-// thread; complete events have times that are not negative, come by their begin, and nest.
+// thread; complete events have times that are not negative, come by their begin, and nest to the
+// nanosecond (Perfetto moves one that reaches over its outer event's end to a line of its own).
 Timeline checked(const fs::path& file) {
   Timeline timeline;
   const json document = json::parse(read_file(file));
   REQUIRE(document.at("traceEvents").is_array());
-  std::map<int, std::vector<double>> open;  // ends of the events around, by thread
-  double last = 0;
+  std::map<int, std::vector<long long>> open;  // ends of the events around, by thread
+  long long last = 0;
   for (const json& event : document["traceEvents"]) {
     REQUIRE(event.at("name").is_string());
     REQUIRE(event.at("pid").is_number_unsigned());
@@ -39,14 +46,13 @@ Timeline checked(const fs::path& file) {
       continue;
     }
     REQUIRE(event["ph"] == "X");
-    const double begin = event.at("ts").get<double>(), length = event.at("dur").get<double>();
+    const long long begin = nanoseconds(event.at("ts")), length = nanoseconds(event.at("dur"));
     REQUIRE(begin >= last);
     REQUIRE(length >= 0);
     last = begin;
     auto& around = open[thread];
-    constexpr double kRounding = 0.0011;  // microseconds have three digits
-    while (!around.empty() && around.back() <= begin + kRounding) around.pop_back();
-    if (!around.empty()) REQUIRE(begin + length <= around.back() + kRounding);
+    while (!around.empty() && around.back() <= begin) around.pop_back();
+    if (!around.empty()) REQUIRE(begin + length <= around.back());
     around.push_back(begin + length);
     REQUIRE(timeline.threads.count(thread) == 1);
     timeline.on[timeline.threads[thread]].insert(event["name"]);

@@ -81,4 +81,35 @@ files_are_there() {
   [ $count -gt 40 ] || fail "only $count files were found in the pages"
 }
 
+# Names between backquotes in the first cells of a page's tables, one a line.
+first_cells() { awk -F ' \\| ' '/^\| `/ { print $1 }' "$source_dir/docs/formats/$1" | grep -oE '`[a-z_0-9]+`' | tr -d '`'; }
+
+columns_are_the_programs() {
+  local towers=$TOWERS_BUILD/towers
+  "$towers" train --device=cpu --dataset=synthetic --batch_size=4 --max_steps=1 --train_dir=run --metrics_log=log.csv >out 2>&1 ||
+    fail "$(cat out)"
+  "$towers" bench --device=cpu --batch_size=1 --warmup=0 --repeats=1 --csv=sweep.csv >out 2>&1 || fail "$(cat out)"
+  [ "$(first_cells metrics_log.md | paste -sd,)" = "$(head -n 1 log.csv)" ] || fail "log.csv has: $(head -n 1 log.csv)"
+  [ "$(first_cells sweep.md | paste -sd,)" = "$(head -n 1 sweep.csv)" ] || fail "sweep.csv has: $(head -n 1 sweep.csv)"
+}
+
+# Keys of --json are in the page's rows of their commands; --json is JSON as the tests of each command parse it.
+json_keys_are_the_programs() {
+  local towers=$TOWERS_BUILD/towers key count=0
+  "$towers" train --device=cpu --dataset=synthetic --batch_size=4 --max_steps=1 --train_dir=run >out 2>&1 || fail "$(cat out)"
+  printf 'P3 1 1 255 9 9 9\n' >picture.ppm
+  {
+    "$towers" devices --json
+    "$towers" predict --device=cpu picture.ppm gone.ppm --checkpoint_dir=run --json || true
+    "$towers" inspect run --json
+    "$towers" inspect --diff run run --json
+    "$towers" inspect run/events.out.* --json
+  } >json 2>err
+  for key in $(grep -oE '"[a-z_]+": ?' json | tr -d '": ' | sort -u); do
+    grep -qF -- "\`$key\`" "$source_dir/docs/formats/listings.md" || fail "listings.md does not have: $key"
+    count=$((count + 1))
+  done
+  [ $count -gt 30 ] || fail "only $count keys were found"
+}
+
 "$1"
