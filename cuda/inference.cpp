@@ -28,7 +28,6 @@ template <class T>
 void CudaInference<T>::write_variables(std::span<const float> variables) {
   write_floats(stream_, variables, variables_);
   copy_to_working(stream_, variables_, working_);
-  stream_.synchronize();
 }
 
 template <class T>

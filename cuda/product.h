@@ -37,8 +37,8 @@ constexpr cudaDataType_t cublas_type() {
 template <class T>
 cublasComputeType_t compute_type(bool allow_tf32) {
   if constexpr (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
-  if constexpr (kNarrow<T>) return CUBLAS_COMPUTE_32F;
-  return allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC;
+  // COMPUTE_32F keeps float's digits: TF32 has a name of its own.
+  return std::is_same_v<T, float> && allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
 template <class T, cublasStatus_t (*destroy)(T)>

@@ -295,7 +295,6 @@ void Rank<T>::write_variables(std::span<const float> new_variables,
   write_floats(compute_, new_variables, variables);
   write_floats(compute_, new_averages, averages);
   copy_to_working(compute_, std::span<const Wide<T>>(variables), working_);
-  compute_.synchronize();
 }
 
 #define TOWERS_INSTANTIATE(T) template class Rank<T>;

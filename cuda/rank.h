@@ -75,7 +75,7 @@ class Rank {
   void wait_for_copies();
   bool copies_done();
 
-  // These wait for the compute stream.
+  // These wait for the compute stream, the last one for its copies.
   RankReport report();
   void read(std::span<const Wide<T>> device, std::span<float> out);
   // False where the net has no such convolution or dense layer.

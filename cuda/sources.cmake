@@ -25,7 +25,8 @@ set(cuda_sources
   rank.cpp
   runtime.cpp
   spread.cpp
-  towers.cpp)
+  towers.cpp
+  variable_pieces.cpp)
 set(cuda_kernels
   average.cu
   column_sums.cu

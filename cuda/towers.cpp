@@ -8,6 +8,7 @@
 #include "core/agreement.h"
 #include "core/error.h"
 #include "cuda/range.h"
+#include "cuda/variable_pieces.h"
 
 namespace towers::cuda {
 
@@ -20,13 +21,13 @@ CudaTowers<T>::CudaTowers(const Net& net, const CompileOptions& options, bool al
       classes_(net.classes),
       processes_(options.ranks),
       spread_(spread_over_processes(options.device_of_tower, processes_.get())),
+      pieces_(cut_into_pieces(layout_)),
       in_order_(options.deterministic && spread_.gpus.size() > 1),
       cross_entropies_(static_cast<std::size_t>(spread_.towers)) {
   if (spread_.towers > kMostTowers)
     throw UsageError("GPUs take at most " + std::to_string(kMostTowers) +
                      " towers in all, and --num_gpus makes " + std::to_string(spread_.towers) +
                      " over all processes");
-  cut_into_pieces();
   make_ranks(options, allow_tf32, engines);
   if (spread_.gpus.size() > 1) join_ranks();
 
@@ -120,18 +121,6 @@ void CudaTowers<T>::wait_for_ranks(const Done& done) {
 template <class T>
 void CudaTowers<T>::wait_for_sums() {
   for (const auto& rank : ranks_) wait_for_ranks([&] { return rank->reduction().done(); });
-}
-
-template <class T>
-void CudaTowers<T>::cut_into_pieces() {
-  for (std::size_t v = 0; v < layout_.variables().size(); ++v) {
-    const Variable& variable = layout_.variables()[v];
-    for (std::size_t at = 0; at < variable.size; at += kPieceSize)
-      pieces_.push_back(
-          {static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(variable.offset + at),
-           static_cast<std::uint32_t>(std::min<std::size_t>(kPieceSize, variable.size - at)),
-           static_cast<float>(variable.weight_decay)});
-  }
 }
 
 template <class T>
@@ -270,7 +259,7 @@ const StepReport& CudaTowers<T>::report() {
   fill_losses(reports.front());
   reported_ = true;
   if (!applied_) return report_;
-  if (trouble != kNoTrouble) report_.non_finite = name(trouble);
+  if (trouble != kNoTrouble) report_.non_finite = non_finite_of(layout_, trouble);
   for (std::size_t t = 0; t < report_.towers.size() && !report_.non_finite; ++t)
     if (!std::isfinite(report_.towers[t].total))
       report_.non_finite = NonFinite{static_cast<int>(t), "", steps_ - 1};
@@ -324,27 +313,6 @@ void CudaTowers<T>::fill_losses(const RankReport& report) {
     losses.weight_losses = weight_losses;
     losses.total = static_cast<float>(double{losses.cross_entropy} + weight_loss);
   }
-}
-
-template <class T>
-NonFinite CudaTowers<T>::name(std::uint64_t trouble) const {
-  const TroubleFields fields = trouble_fields(trouble);
-  const std::string& variable = layout_.variables()[static_cast<std::size_t>(fields.variable)].name;
-  switch (fields.trouble) {
-    case Trouble::tower_gradient:
-      return {fields.tower, "gradient of " + variable, fields.step};
-    // The sum of finite gradients may overflow: no tower's fault then.
-    case Trouble::gradient:
-      return {-1, "gradient of " + variable, fields.step};
-    case Trouble::average:
-      return {-1, variable + "/ExponentialMovingAverage", fields.step};
-    case Trouble::loss:
-      return {fields.tower, "", fields.step};
-    case Trouble::old_value:
-    case Trouble::new_value:
-      break;
-  }
-  return {-1, variable, fields.step};
 }
 
 template <class T>

@@ -47,7 +47,6 @@ class CudaTowers final : public Towers {
 
  private:
   void check(std::span<const Batch> batches) const;
-  void cut_into_pieces();
   void make_ranks(const CompileOptions& options, bool allow_tf32, EngineCache* engines);
   void join_ranks();
   // Until `done` is so, looking for ranks that have failed, which would never let it be.
@@ -61,7 +60,6 @@ class CudaTowers final : public Towers {
   // Brings in those of other processes; the first trouble of all.
   std::uint64_t gather_reports(std::uint64_t trouble);
   void fill_losses(const RankReport& report);
-  NonFinite name(std::uint64_t trouble) const;
   Rank<T>& first() { return *ranks_.front(); }
 
   Net net_;
