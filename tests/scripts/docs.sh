@@ -21,7 +21,7 @@ messages_are_the_programs() {
 
 # Flags of other programs that the pages name.
 others='no-install cuda no-cuda preset tests pack dry-run help version install rounds seconds peers x prefix logdir rm gpus
-time signal cpus-per-task dependency mpi kill-on-bad-exit ntasks-per-node gpus-per-task bind-to map-by mca allow-run-as-root
+time signal label cpus-per-task dependency mpi kill-on-bad-exit ntasks-per-node gpus-per-task bind-to map-by mca allow-run-as-root
 oversubscribe nodes multi-prog only bool nobool flag noflag name'
 
 flags_are_the_programs() {
