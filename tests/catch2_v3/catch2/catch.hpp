@@ -7,6 +7,7 @@
 
 namespace Catch {
 using Matchers::EndsWith;
+using Matchers::Equals;
 using Matchers::Matches;
 using Matchers::StartsWith;
 inline Matchers::StringContainsMatcher Contains(const std::string& text) {
