@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "cpu/prefetch.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/gemm.cpp"
 #include <hwy/cache_control.h>
@@ -168,7 +170,7 @@ void PrefetchSource(const Packing& p, std::ptrdiff_t part, std::ptrdiff_t parts)
   const std::ptrdiff_t lines = rows ? p.k : p.columns, values = rows ? p.columns : p.k;
   const std::ptrdiff_t stride = rows ? p.k_stride : p.column_stride;
   for (std::ptrdiff_t i = lines * part / parts; i < lines * (part + 1) / parts; ++i) {
-    for (std::ptrdiff_t j = 0; j < values; j += 16) hwy::Prefetch(p.source + i * stride + j);
+    for (std::ptrdiff_t j = 0; j < values; j += kLine) hwy::Prefetch(p.source + i * stride + j);
     hwy::Prefetch(p.source + i * stride + values - 1);
   }
 }

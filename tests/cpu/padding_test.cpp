@@ -39,7 +39,7 @@ struct Images {
   std::vector<float> buffer;
 };
 
-// Calls f(y, x) for the places from which a window around `at` reads.
+// Of f(y, x) over a kernel's taps.
 template <class F>
 double sum_over_window(F f) {
   double sum = 0;
@@ -62,9 +62,12 @@ void check(SimdTarget target, int tile_outputs, int height, int width) {
   std::uniform_real_distribution<float> value(-1, 1);
   std::vector<float> variables(variables_layout.size()), gradients(variables.size());
   for (std::size_t i = 0; i < weights.size; ++i) variables[weights.offset + i] = value(random);
+  const auto place_of = [&](int y, int x, int in, int out) {
+    return weights.offset +
+           static_cast<std::size_t>(((y * kKernel + x) * kInputs + in) * kOutputs + out);
+  };
   const auto weight = [&](int y, int x, int in, int out) -> double {
-    const int at = ((y * kKernel + x) * kInputs + in) * kOutputs + out;
-    return variables[weights.offset + static_cast<std::size_t>(at)];
+    return variables[place_of(y, x, in, out)];
   };
 
   const Kernels kernels(target);
@@ -123,8 +126,7 @@ void check(SimdTarget target, int tile_outputs, int height, int width) {
       for (int i = 0; i < kImages; ++i)
         for (int y = 0; y < height; ++y)
           for (int x = 0; x < width; ++x) sum += in.at(i, y + 2, x + 2, c) * d_out.at(i, y, x, o);
-      const int at = ((kKernel * kKernel - 1) * kInputs + c) * kOutputs + o;
-      differ(wrong_weights, gradients[weights.offset + static_cast<std::size_t>(at)], sum);
+      differ(wrong_weights, gradients[place_of(kKernel - 1, kKernel - 1, c, o)], sum);
     }
   CHECK(wrong_weights < 1e-2);
 }
