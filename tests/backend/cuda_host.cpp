@@ -68,7 +68,8 @@ GpusUnderTest gpus_under_test() {
             return std::make_shared<CheckedBackend>(cuda_host::Settings{
                 .devices = count, .memory = std::size_t{4} << 30, .seed = seed});
           },
-          ""};
+          "",
+          true};
 }
 
 }  // namespace towers::test

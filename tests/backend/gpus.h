@@ -18,6 +18,9 @@ struct GpusUnderTest {
   // events, where that can be set.
   std::function<std::shared_ptr<Backend>(int count, std::uint64_t seed)> make;
   std::string why_none;  // where there are none: the reason that a skipped case gives
+  // Whether cuDNN and cuBLASLt are the stand-in's plain loops: those add in one order, whatever
+  // follows them, and pass NaN on; libraries promise neither.
+  bool plain_loops = false;
 };
 GpusUnderTest gpus_under_test();
 
