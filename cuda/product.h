@@ -34,11 +34,14 @@ constexpr cudaDataType_t cublas_type() {
   return CUDA_R_32F;
 }
 
+// What is promised to be exact is asked for as such: the environment (NVIDIA_TF32_OVERRIDE,
+// CUBLAS_EMULATE_SINGLE_PRECISION, ..._DOUBLE_PRECISION) may replace the arithmetic of the types
+// without PEDANTIC. 16-bit inputs need those, for tensor cores.
 template <class T>
-cublasComputeType_t compute_type(bool allow_tf32) {
-  if constexpr (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
-  // COMPUTE_32F keeps float's digits: TF32 has a name of its own.
-  return std::is_same_v<T, float> && allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+constexpr cublasComputeType_t compute_type(bool allow_tf32) {
+  if constexpr (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F_PEDANTIC;
+  if constexpr (kNarrow<T>) return CUBLAS_COMPUTE_32F;
+  return allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC;
 }
 
 template <class T, cublasStatus_t (*destroy)(T)>

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "cuda/cudnn_graph.h"
+#include "cuda/product.h"
 #include "tests/support.h"
 
 namespace towers::cuda {
@@ -143,6 +144,17 @@ TEST_CASE("an engine is found again by its name, without building the others") {
     for (const std::string& name : {names.front(), names.back()})
       CHECK(has_engine(setting, Precision::fp32, pass, properties(h200), name));
     CHECK_FALSE(has_engine(setting, Precision::fp32, pass, properties(h200), "eng999_k1=2"));
+  }
+}
+
+TEST_CASE("cuBLASLt is asked for products that no environment makes less exact, but where told") {
+  for (const bool tf32 : {false, true}) {
+    CHECK(compute_type<double>(tf32) == CUBLAS_COMPUTE_64F_PEDANTIC);
+    CHECK(compute_type<float>(tf32) ==
+          (tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_PEDANTIC));
+    // Pedantic ones of 16 bits would do without tensor cores.
+    CHECK(compute_type<__half>(tf32) == CUBLAS_COMPUTE_32F);
+    CHECK(compute_type<__nv_bfloat16>(tf32) == CUBLAS_COMPUTE_32F);
   }
 }
 

@@ -19,7 +19,7 @@ machine() {
   rm -f bin/compute-sanitizer
   pack towers "$1"
   pack gpu_rates 'echo "{\"fp32\": 0.6305, \"fp16\": 9, \"bf16\": 10.0, \"conv2_batch\": 2048, \"conv2_forward\": 5.0, \"conv2_input_gradient\": 4.04, \"conv2_weight_gradient\": 3.0}"'
-  pack backend_tests_cuda "echo 'All tests passed (9 assertions in 3 test cases)'; echo"
+  pack backend_tests_cuda 'echo "All tests passed (9 assertions in 3 test cases)${NVIDIA_TF32_OVERRIDE:+, TF32 forced}"; echo'
 }
 export FAKE_GPUS='"/gpu:0"'
 works='case "$*" in
@@ -54,7 +54,9 @@ all_parts_pass() {
   machine "$works"
   run 0 "$check" --out results
   has_row '^devices +passed +[0-9]+ s +Fake GPU$'
-  has_row '^parity suite +passed +[0-9]+ s +All tests passed'
+  has_row '^parity suite +passed +[0-9]+ s +All tests passed \(9 assertions in 3 test cases\)$'
+  has_row '^fp32 where NVIDIA_TF32_OVERRIDE=1 +passed +[0-9]+ s +All tests passed \(9 .*\), TF32 forced$'
+  grep -qF 'backend_tests_cuda|dense layers of odd sizes,' calls || fail 'the whole suite ran twice'
   has_row '^build +passed +[0-9]+ s +built elsewhere, for compute capability 90$'
   has_row '^CIFAR-10, 2000 steps, evaluated +passed +[0-9]+ s +precision @ 1 after 2000 steps: 0.600 on the GPU, 0.600 on the CPU$'
   has_row '^resumed bit for bit +passed'
