@@ -37,7 +37,7 @@ class CudaBackend final : public Backend {
   explicit CudaBackend(const BackendOptions& options)
       : allow_tf32_(options.allow_tf32),
         warning_(options.warning),
-        engines_(engine_cache_file(), options.debug),
+        engines_(engine_cache_file(), options.debug, options.warning),
         devices_(list_devices()) {
     if (devices_.empty()) throw Error("no CUDA device is visible");
     description_ = std::to_string(devices_.size()) + (devices_.size() == 1 ? " GPU, " : " GPUs, ") +

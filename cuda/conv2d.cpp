@@ -44,6 +44,18 @@ class Convolution2d final : public Conv2d<T> {
     return text;
   }
 
+  std::string without_engine() const override {
+    std::string passes;
+    const auto add = [&](const char* pass, bool wanted, const std::unique_ptr<CudnnGraph>& graph) {
+      if (wanted && !graph) passes += (passes.empty() ? "" : ", ") + std::string(pass);
+    };
+    const bool by_cudnn = !s_.direct && kByCudnn<T>;
+    add("forward", by_cudnn, forward_);
+    add("weight gradient", by_cudnn && s_.training, weight_gradient_);
+    add("input gradient", by_cudnn && s_.wants_input_gradient, input_gradient_);
+    return passes;
+  }
+
   std::size_t workspace() const override {
     std::size_t bytes = 0;
     for (const CudnnGraph* graph : {forward_.get(), weight_gradient_.get(), input_gradient_.get()})

@@ -71,11 +71,16 @@ fs::path engine_cache_file() {
   return folder / "towers" / "cudnn_engines";
 }
 
-EngineCache::EngineCache(fs::path file, void (*debug)(const std::string& line))
-    : file_(std::move(file)), debug_(debug) {}
+EngineCache::EngineCache(fs::path file, void (*debug)(const std::string& line),
+                         void (*warning)(const std::string& line))
+    : file_(std::move(file)), debug_(debug), warning_(warning) {}
 
 void EngineCache::say(const std::string& line) const {
   if (debug_ != nullptr) debug_(line);
+}
+
+void EngineCache::warn(const std::string& line) {
+  if (warned_.insert(line).second && warning_ != nullptr) warning_(line);
 }
 
 std::optional<std::string> EngineCache::find(const std::string& key) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace towers::cuda {
@@ -18,9 +19,10 @@ std::filesystem::path engine_cache_file();
 
 class EngineCache {
  public:
-  // debug: takes lines for who debugs; may be null. An empty path keeps for this process alone.
-  // The file is read when the first engine is looked for.
-  EngineCache(std::filesystem::path file, void (*debug)(const std::string& line));
+  // debug: takes lines for who debugs, warning: for all; may be null. An empty path keeps for this
+  // process alone. The file is read when the first engine is looked for.
+  EngineCache(std::filesystem::path file, void (*debug)(const std::string& line),
+              void (*warning)(const std::string& line) = nullptr);
 
   // key: one line, without tabs, of all that decides which engine is the fastest.
   std::optional<std::string> find(const std::string& key);
@@ -28,6 +30,8 @@ class EngineCache {
   void keep(const std::string& key, const std::string& engine);
   // A line for who debugs: of what was chosen besides.
   void say(const std::string& line) const;
+  // A line for all, once: of what lacks.
+  void warn(const std::string& line);
 
  private:
   void read();
@@ -35,6 +39,8 @@ class EngineCache {
 
   std::filesystem::path file_;
   void (*debug_)(const std::string& line);
+  void (*warning_)(const std::string& line);
+  std::set<std::string> warned_;
   bool read_ = false, foreign_ = false;  // a foreign file is not written to
   std::map<std::string, std::string> engines_;
 };

@@ -57,6 +57,7 @@ class ConvolutionLayer final : public LayerPlan<T> {
     pass_input_relu(stream, s_, input);
   }
   std::string engine() const override { return conv_->engine(); }
+  std::string without_engine() const override { return conv_->without_engine(); }
 
  private:
   LayerSetting<T> s_;
@@ -170,8 +171,12 @@ struct Maker {
 template <class T>
 std::unique_ptr<LayerPlan<T>> make_layer(const Layer& layer, const LayerSetting<T>& setting) {
   std::unique_ptr<LayerPlan<T>> plan = std::visit(Maker<T>{setting}, layer.op);
-  if (setting.engines != nullptr && plan && !plan->engine().empty())
-    setting.engines->say(layer.name + " by " + plan->engine());
+  if (setting.engines == nullptr || !plan) return plan;
+  if (!plan->engine().empty()) setting.engines->say(layer.name + " by " + plan->engine());
+  if (const std::string passes = plan->without_engine(); !passes.empty())
+    setting.engines->warn("cuDNN has no engine that runs here in " + to_string(precision_of<T>()) +
+                          " for " + layer.name + " (" + passes +
+                          "): the module's own kernels take its place, many times slower");
   return plan;
 }
 

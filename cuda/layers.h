@@ -54,7 +54,8 @@ class LayerPlan {
   virtual void forward(Stream& stream, const T* input) = 0;
   virtual void weight_gradient(Stream&, const T* /*input*/) {}
   virtual void input_gradient(Stream& stream, const T* input) = 0;
-  virtual std::string engine() const { return ""; }  // what computes it, for who debugs
+  virtual std::string engine() const { return ""; }          // what computes it, for who debugs
+  virtual std::string without_engine() const { return ""; }  // Conv2d's
   // Where forward keeps which outputs are above zero (Matmul::signs); null where it does not.
   virtual const void* signs() const { return nullptr; }
 };

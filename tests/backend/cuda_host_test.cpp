@@ -181,6 +181,30 @@ TEST_CASE("who debugs is told what computes each layer") {
 
 std::vector<std::string> g_warnings;
 
+TEST_CASE("a convolution that cuDNN has no engine for is told, once") {
+  const Problem problem =
+      draw_problem(small_net({6, 6, 3}, {{"conv", Convolution{.outputs = 4}}}), 2);
+  for (const char* convolution : {"auto", "direct"})
+    for (const bool has_engines : {true, false}) {
+      CAPTURE(convolution, has_engines);
+      g_warnings.clear();
+      cuda_host::start({.devices = 2, .has_engines = has_engines});
+      {
+        const std::unique_ptr<Backend> backend = cuda::make_cuda_backend(
+            {.warning = [](const std::string& line) { g_warnings.push_back(line); }});
+        BackendUnderTest row;
+        row.options.convolution = convolution;
+        for (int time = 0; time < 2; ++time) compile(row, *backend, problem, 1, 2);
+      }
+      for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+      const std::vector<std::string> told{
+          "cuDNN has no engine that runs here in fp32 for conv (weight gradient): the module's own "
+          "kernels take its place, many times slower"};
+      CHECK(g_warnings ==
+            (has_engines || convolution[0] == 'd' ? std::vector<std::string>() : told));
+    }
+}
+
 TEST_CASE("that updates are enqueued by themselves is told, once") {
   const Problem problem = draw_problem(small_net({1, 1, 6}, {}), 2);
   for (const int devices : {1, 2})

@@ -15,6 +15,7 @@ struct Settings {
   std::uint64_t seed = 0;                     // of the order in which things happen
   bool threads = false;       // other threads enqueue as well, so that who waits waits for them
   bool names_kernels = true;  // tells which kernel a node of a graph is
+  bool has_engines = true;    // cuDNN's stand-in has one for every pass of a convolution
 };
 
 // New devices, without memory in use, streams or errors. What is left of the former ones is lost.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/cuda_host/vendor.h"
+#include "tests/cuda_host/world.h"
 
 namespace towers::cuda {
 namespace {
@@ -128,9 +129,12 @@ class StandInConvolution final : public Conv2d<T> {
         w.output.width != (w.input.width + w.stride - 1) / w.stride)
       throw std::logic_error("convolution (stand-in): shapes do not fit together");
     if (!s_.direct) filter_ = memory.allocate<T>(n_.filter);
+    const cuda_host::Locked world;
+    lacking_ = !s_.direct && !world->settings.has_engines;
   }
 
   std::string engine() const override { return s_.direct ? "direct" : "cuDNN"; }
+  std::string without_engine() const override { return lacking_ ? "weight gradient" : ""; }
   std::size_t workspace() const override { return s_.direct ? 0 : 4 * n_.filter; }
 
   void forward(Stream& stream, const T* x, const T* weights, const T* biases, T* y,
@@ -207,6 +211,7 @@ class StandInConvolution final : public Conv2d<T> {
   Conv2dSetting s_;
   Sizes n_;
   std::span<T> filter_;
+  bool lacking_ = false;
 };
 
 }  // namespace
