@@ -329,6 +329,40 @@ TEST_CASE("many orders of events give one result where the GPUs make the input")
   }
 }
 
+TEST_CASE("a step allocates nothing, and waits at most for its batch to be read") {
+  constexpr int kMoreSteps = 5;
+  for (const int devices : {1, 2})
+    for (const Precision precision : {Precision::fp32, Precision::fp16})
+      for (const InputForm form : {InputForm::positions, InputForm::records}) {
+        CAPTURE(devices, to_string(precision), static_cast<int>(form));
+        cuda_host::start({.devices = devices});
+        {
+          const Problem problem = draw_problem(small_net({24, 24, 3}, {}), 1);
+          const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+          BackendUnderTest row;
+          row.options.precision = precision;
+          const std::unique_ptr<Towers> towers = compile(row, *backend, problem, 1, 2);
+          const auto memory = backend->allocate(32 * cuda::kRecordBytes);
+          const auto* host = static_cast<const std::uint8_t*>(memory.get());
+          CHECK(towers->make_input(form, {{host, 32 * cuda::kRecordBytes}, 1}));
+          const auto step = [&](std::uint64_t s) {
+            const std::uint8_t* records = form == InputForm::records ? host : nullptr;
+            const Batch batches[2] = {{.size = 1, .records = records, .position = 2 * s},
+                                      {.size = 1, .records = records, .position = 2 * s + 1}};
+            run_step(*towers, batches);
+          };
+          step(0);  // brings the order of the epoch
+          cuda_host::take_host_calls();
+          for (std::uint64_t s = 1; s <= kMoreSteps; ++s) step(s);
+          const cuda_host::HostCalls calls = cuda_host::take_host_calls();
+          CHECK(calls.allocations == 0);
+          CHECK(calls.waits <= (form == InputForm::records ? kMoreSteps : 0));
+          CHECK_FALSE(towers->report().non_finite.has_value());
+        }
+        for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+      }
+}
+
 TEST_CASE("a training set that leaves too little of a GPU's memory is not held") {
   cuda_host::start({.devices = 2, .memory = std::size_t{200} << 20});
   {

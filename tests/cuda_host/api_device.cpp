@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "tests/cuda_host/api.h"
 #include "tests/cuda_host/capture.h"
@@ -70,6 +71,11 @@ std::vector<int> take_contexts() {
     if ((world->contexts >> device & 1) != 0) devices.push_back(device);
   world->contexts = 0;
   return devices;
+}
+
+HostCalls take_host_calls() {
+  const Locked world;
+  return std::exchange(world->host_calls, {});
 }
 
 cudaError_t Call::returns(cudaError_t status) const {
@@ -180,6 +186,7 @@ cudaError_t cudaDeviceSynchronize() {
   const Call world;
   if (world.refused()) return world.error();
   if (spoils_capture(*world)) return world.returns(cudaErrorStreamCaptureUnsupported);
+  ++world->host_calls.waits;
   const int device = device_in_use;
   world->run_until([&] {
     for (const auto& s : world->streams)

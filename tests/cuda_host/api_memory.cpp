@@ -58,6 +58,7 @@ cudaError_t copy(const Call& world, void* to, const void* from, std::size_t size
   work.run = [=] { std::memmove(to, from, size); };
   world->enqueue(stream, std::move(work));
   // Of pageable memory CUDA only says that the copy may be synchronous.
+  if (pageable) ++world->host_calls.waits;
   if (pageable && world->random() % 2 == 0) waits = true;
   if (!waits) return cudaSuccess;
   world->run_until([&] { return stream.queue.empty(); });
@@ -80,6 +81,7 @@ cudaError_t release(void* memory, bool pinned) {
   if (memory == nullptr) return cudaSuccess;
   if (world.refused()) return world.error();
   if (spoils_capture(*world)) return world.returns(cudaErrorStreamCaptureUnsupported);
+  ++world->host_calls.allocations;
   const std::string wrong = world->memory.free(memory, pinned);
   if (wrong.empty()) return cudaSuccess;
   world->fault(cudaErrorIllegalAddress, wrong);
@@ -99,6 +101,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t size) {
   if (spoils_capture(*world)) return world.returns(cudaErrorStreamCaptureUnsupported);
   if (size == 0) return cudaSuccess;
   world->contexts |= 1u << current_device();
+  ++world->host_calls.allocations;
   *memory = world->memory.allocate(current_device(), size);
   return world.returns(*memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
@@ -111,6 +114,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t size, unsigned) {
   if (spoils_capture(*world)) return world.returns(cudaErrorStreamCaptureUnsupported);
   if (size == 0) return cudaSuccess;
   world->contexts |= 1u << current_device();
+  ++world->host_calls.allocations;
   *memory = world->memory.allocate(kPinned, size);
   return world.returns(*memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }

@@ -85,6 +85,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   }
   if (handle == nullptr && spoils_capture(*world))
     return world.returns(cudaErrorStreamCaptureImplicit);
+  ++world->host_calls.waits;
   world->run_until([&] { return stream->queue.empty(); });
   return world.returns(world->sticky);
 }
@@ -178,6 +179,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     return world.returns(cudaErrorCapturedEvent);
   }
   if (event->last == nullptr) return cudaSuccess;
+  ++world->host_calls.waits;
   world->run_until([last = event->last] { return last->done; });
   return world.returns(world->sticky);
 }

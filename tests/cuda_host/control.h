@@ -25,6 +25,13 @@ void start(const Settings& settings);
 // hundreds of MiB of a GPU, and is made by choosing the device (from CUDA 12 on) as by using it.
 std::vector<int> take_contexts();
 
+// How often memory was asked for or given back, and the host waited for what was enqueued (asking
+// whether it is done is no wait), since `start` or since this was called last.
+struct HostCalls {
+  int allocations = 0, waits = 0;
+};
+HostCalls take_host_calls();
+
 // Runs what is still enqueued, then tells all that was wrong since `start`: illegal accesses, wrong
 // frees, copies from memory that was gone, and what has not been freed or destroyed. Empty:
 // nothing.

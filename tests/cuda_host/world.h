@@ -76,6 +76,7 @@ class World {
   std::vector<std::string> faults;
   cudaError_t sticky = cudaSuccess;  // after a fault, every call returns it
   unsigned contexts = 0;             // devices, a bit each, on which the process takes memory
+  HostCalls host_calls;
 
   CUstream_st* stream(cudaStream_t handle) const;  // null where there is no such stream
   bool can_go_on() const;                          // some stream, or all are empty
