@@ -146,7 +146,7 @@ skipped_cases_are_a_failure() {
   machine "$works"
   pack backend_tests_cuda "echo 'skipped: no CUDA device (reason)'"
   run 1 "$check" --out results
-  has_row '^parity suite +FAILED +[0-9]+ s +cases were skipped$'
+  has_row '^parity suite +FAILED +[0-9]+ s +cases were skipped: no CUDA device \(reason\)$'
 }
 
 a_resumed_run_that_differs_is_a_failure() {
