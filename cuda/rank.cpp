@@ -281,9 +281,10 @@ bool Rank<T>::read_activations(const std::string& layer, std::vector<float>& out
 
 template <class T>
 float Rank<T>::loss_scale() {
+  if constexpr (!kScaled<T>) return 1;
   finish_passes();
-  LossScale scale{.scale = 1};
-  copy_to_host(compute_, &scale, loss_scale_.data(), loss_scale_.size_bytes());
+  LossScale scale;
+  copy_to_host(compute_, &scale, loss_scale_.data(), sizeof scale);
   compute_.synchronize();
   return scale.scale;
 }
