@@ -6,6 +6,7 @@
 #include "cuda/devices.h"
 #include "cuda/engine_cache.h"
 #include "cuda/inference.h"
+#include "cuda/max_pool_math.h"
 #include "cuda/precision.h"
 #include "cuda/runtime.h"
 #include "cuda/storage.h"
@@ -17,9 +18,10 @@ namespace {
 void check_net(const Net& net) {
   if (net.layers.size() < 2) throw Error("a net of no layers but the loss cannot run on a GPU");
   for (const Layer& layer : net.layers)
-    if (const auto* pool = std::get_if<MaxPool>(&layer.op); pool && pool->size > 15)
+    if (const auto* pool = std::get_if<MaxPool>(&layer.op); pool && pool->size > kLargestPoolSize)
       throw Error("max pooling over " + std::to_string(pool->size) +
-                  " rows is not available on GPUs; the largest window is 15");
+                  " rows is not available on GPUs; the largest window is " +
+                  std::to_string(kLargestPoolSize));
 }
 
 void check_convolution(const std::string& convolution) {

@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 Grid pool_grid(const WindowShape& shape, const Extent& extent, int lanes) {
   if (shape.size > kLargestPoolSize)
-    throw std::invalid_argument("max pooling takes windows up to 15 x 15");
+    throw std::invalid_argument("max pooling over too large a window");
   return row_grid(to_size(shape.batch) * to_size(extent.height),
                   to_size(extent.width) * to_size(extent.channels / lanes));
 }

@@ -43,6 +43,16 @@ std::string mebibytes(std::size_t bytes) {
   return text;
 }
 
+// Of a query's answer. "Not ready" is kept like an error, for which the next who looks takes it.
+bool is_done(cudaError_t status, const char* query) {
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();
+    return false;
+  }
+  check(status, query);
+  return true;
+}
+
 }  // namespace
 
 void check(cudaError_t status, const char* call) {
@@ -75,10 +85,7 @@ void Stream::synchronize() {
   TOWERS_CUDA(cudaStreamSynchronize(stream_));
 }
 bool Stream::done() {
-  const cudaError_t status = cudaStreamQuery(stream_);
-  if (status == cudaErrorNotReady) return false;
-  check(status, "cudaStreamQuery");
-  return true;
+  return is_done(cudaStreamQuery(stream_), "cudaStreamQuery");
 }
 
 Event::Event(int device) {
@@ -95,10 +102,7 @@ void Event::synchronize() {
   TOWERS_CUDA(cudaEventSynchronize(event_));
 }
 bool Event::done() {
-  const cudaError_t status = cudaEventQuery(event_);
-  if (status == cudaErrorNotReady) return false;
-  check(status, "cudaEventQuery");
-  return true;
+  return is_done(cudaEventQuery(event_), "cudaEventQuery");
 }
 
 // An error may end a compilation with work under way, and CUDA does not promise that freeing waits.

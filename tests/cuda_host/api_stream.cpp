@@ -101,7 +101,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   }
   world->run_ahead();
   if (world.refused()) return world.error();
-  return stream->queue.empty() ? cudaSuccess : cudaErrorNotReady;
+  return world.returns(stream->queue.empty() ? cudaSuccess : cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
@@ -194,5 +194,6 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   }
   world->run_ahead();
   if (world.refused()) return world.error();
-  return event->last == nullptr || event->last->done ? cudaSuccess : cudaErrorNotReady;
+  const bool done = event->last == nullptr || event->last->done;
+  return world.returns(done ? cudaSuccess : cudaErrorNotReady);
 }

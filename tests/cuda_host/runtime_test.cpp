@@ -207,6 +207,21 @@ TEST_CASE("each event and each wait that is missing shows as a wrong number") {
   }
 }
 
+TEST_CASE("asking whether work is done leaves no error for others to find") {
+  const Devices devices;
+  Stream stream(0);
+  Event event(0);
+  DeviceMemory memory(0);
+  const std::span<int> value = memory.allocate<int>(1);
+  int asked = 0;
+  for (int time = 0; time < 20; ++time) {
+    cuda::launch(add, 1, 1, stream, value.data(), 1);
+    event.record(stream);
+    for (; !event.done() || !stream.done(); ++asked) CHECK(cudaGetLastError() == cudaSuccess);
+  }
+  CHECK(asked > 0);
+}
+
 TEST_CASE("a seed decides the order") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const int first = passed_on(seed, 0);
