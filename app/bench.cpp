@@ -40,24 +40,35 @@ class Bench {
     int left_out = 0;
     for (const BenchCase& c : cases_) {
       if (cli::stdout_closed()) break;
-      const std::unique_ptr<Backend> backend = make_backend(c.options);
-      const Json settings = bench_settings(c, *backend);
-      if (file_.holds(settings, bench_setting_names())) {
-        ++left_out;
-        continue;
-      }
+      std::vector<Json> rows;
       try {
-        show(measured(c, settings, *backend));
-      } catch (const UsageError&) {
-        throw;
+        const std::unique_ptr<Backend> backend = make_backend(c.options);
+        const Json settings = bench_settings(c, *backend);
+        if (file_.holds(settings, bench_setting_names())) {
+          ++left_out;
+          continue;
+        }
+        rows = measured(c, settings, *backend);
       } catch (const Error& error) {
+        // At the first one nothing is lost: a wrong flag ends the command as it does elsewhere.
+        if (&c == &cases_.front() && dynamic_cast<const UsageError*>(&error) != nullptr) throw;
         // The rest of a sweep may take hours and does not depend on this one.
         cli::log_error(name_of(c) + ": " + error.what());
         all_well = false;
+        continue;
       } catch (const std::bad_alloc&) {
-        cli::log_error(name_of(c) + ": out of memory");
+        cli::log_error(name_of(c) + ": not enough memory; lower --batch_size or --num_gpus");
         all_well = false;
+        continue;
       }
+      // What cannot be kept or shown ends the sweep: that of the others could not be either.
+      try {
+        file_.add(rows);
+      } catch (const Error&) {
+        show(rows);
+        throw;
+      }
+      show(rows);
     }
     if (left_out > 0)
       cli::log_info(std::to_string(left_out) + " of " + std::to_string(cases_.size()) +
@@ -66,9 +77,17 @@ class Bench {
   }
 
  private:
-  static std::string name_of(const BenchCase& c) {
-    return "--batch_size=" + std::to_string(c.options.batch_size) +
-           " --num_gpus=" + std::to_string(c.towers) + " --precision=" + c.options.precision;
+  // Of the lists that have several values, or may be too large, the combination's.
+  std::string name_of(const BenchCase& c) const {
+    std::string name = "--batch_size=" + std::to_string(c.options.batch_size) +
+                       " --num_gpus=" + std::to_string(c.towers) +
+                       " --precision=" + c.options.precision;
+    if (options_.convolutions.size() > 1) name += " --convolution=" + c.convolution;
+    if (options_.thread_counts.size() > 1)
+      name += " --compute_threads=" + std::to_string(c.options.compute_threads);
+    if (options_.input_thread_counts.size() > 1)
+      name += " --input_threads=" + std::to_string(*c.options.input_threads);
+    return name;
   }
 
   std::vector<Json> measured(const BenchCase& c, const Json& settings, Backend& backend) {
@@ -77,7 +96,6 @@ class Bench {
     const MachinePeak peak = measure_peak(c, backend);
     std::vector<Json> rows;
     for (const Measurement& m : measurements) rows.push_back(bench_row(settings, c, m, peak));
-    file_.add(rows);
     return rows;
   }
 

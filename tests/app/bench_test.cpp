@@ -208,6 +208,38 @@ TEST_CASE("bench goes on after a combination that cannot be measured, and says s
   CHECK(OrderedJson::parse(run.out)["precision"] == "fp32");
 }
 
+TEST_CASE("bench goes on after a combination that is wrong usage alone, and names what differs") {
+  const ProcessResult run =
+      bench({"--json", "--batch_size=2", "--precision=fp32,fp64", "--convolution=auto,winograd4"});
+  CHECK(run.exit_code == 1);
+  CHECK(lines_of(run.out).size() == 3);
+  CHECK(contains(run.err, "--precision=fp64 --convolution=winograd4: "));
+  // The first one ends it: nothing was measured yet.
+  const ProcessResult first = bench({"--precision=fp64", "--convolution=winograd4,auto"});
+  CHECK(first.exit_code == 2);
+  CHECK(first.out.empty());
+  CHECK(lines_of(first.err).size() == 1);
+}
+
+TEST_CASE("bench ends where its rows cannot be kept or shown, and goes on later") {
+  TemporaryFolder folder;
+  const auto path = folder.path() / "sweep.csv";
+  const std::vector<std::string> args{
+      "bench",  "--device=cpu",     "--warmup=0",          "--repeats=1",
+      "--json", "--batch_size=2,3", "--compute_threads=1", "--csv=" + path.string()};
+  // Room for the header and a part of a row.
+  const long room = static_cast<long>(kColumns.size()) + 20;
+  const ProcessResult full = run_towers(args, {.file_size_limit = room});
+  INFO(full.err);
+  CHECK(full.exit_code == 1);
+  CHECK(lines_of(full.out).size() == 1);  // what was measured is shown all the same
+  CHECK(lines_of(full.err).size() == 1);  // the second is not even begun
+  CHECK(contains(full.err, path.string()));
+  CHECK_FALSE(contains(full.err, "--batch_size"));
+  CHECK(rows_of(run_towers(args)).size() == 2);
+  CHECK(lines_of(read_file(path)).size() == 3);  // nothing is left of the row cut off
+}
+
 TEST_CASE("bench does not take a machine whose limits could not be measured for one without") {
 #ifdef TOWERS_SANITIZED
   return skip("a sanitizer needs all address space");
