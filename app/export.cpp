@@ -98,6 +98,10 @@ void export_onnx(const data::CheckpointReader& reader, const Net& net, const Var
 }  // namespace
 
 int run_export(const cli::ExportOptions& options) {
+  if (options.output == "-")
+    throw UsageError(
+        "--output=- is no file: a model is written whole or not at all, so not to "
+        "standard output; name a file");
   const std::filesystem::path output = std::filesystem::path(options.output).filename();
   if (output.extension() == ".index" || output.string().find(".data-") != std::string::npos)
     throw UsageError("--output=" + options.output + " names a file of a checkpoint; give another");

@@ -19,6 +19,7 @@
 #include "core/models/cifar10.h"
 #include "core/resample.h"
 #include "data/checkpoint.h"
+#include "data/file.h"
 #include "data/model_checkpoint.h"
 #include "data/picture.h"
 #include "data/run_folder.h"
@@ -116,6 +117,8 @@ class Predictor {
 
   int split() {
     const bool to_file = options_.csv != "-";
+    // A place that takes no file is told now, not after an evaluation of minutes.
+    if (to_file) const data::AtomicFile attempt(options_.csv);
     const data::Dataset set = load_dataset(options_, parse_split(options_.eval_data));
     std::string header = kTableStart;
     if (options_.logits)

@@ -23,10 +23,11 @@ std::string read_file(const std::filesystem::path& prefix, const std::filesystem
   std::error_code error;
   if (!std::filesystem::exists(index, error) && !error) {
     const bool other = std::filesystem::exists(prefix, error);
-    throw Error((other ? prefix.string() + " is not a checkpoint of the V2 format"
-                       : "there is no checkpoint " + prefix.string()) +
-                " (no file " + index.filename().string() +
-                "): give the prefix of one, such as DIR/model.ckpt-1000");
+    throw Error(
+        (other ? prefix.string() + " is not a checkpoint of the V2 format"
+               : "there is no checkpoint " + prefix.string()) +
+        " (no file " + index.filename().string() +
+        "): train first, or give a run's folder or the prefix of one, such as DIR/model.ckpt-1000");
   }
   return read_whole_file(index);
 }

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <system_error>
 
 #include "core/error.h"
@@ -161,6 +162,8 @@ std::string final_name_of_temporary(const std::string& name) {
 
 AtomicFile::AtomicFile(const std::filesystem::path& path)
     : path_(final_path(path)), temporary_(temporary_name(path_)) {
+  std::error_code ignored;  // what is wrong else is found out by opening
+  if (std::filesystem::is_directory(path_, ignored)) throw_file_error("write", path_, EISDIR);
   // A leftover of a dead process with our pid (in a container every run has the same) goes first;
   // O_EXCL then never follows a link that someone laid.
   ::unlink(temporary_.c_str());

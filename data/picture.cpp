@@ -11,7 +11,8 @@ Picture decode(const std::string& content) {
   if (content.starts_with("\x89PNG\r\n\x1a\n")) return decode_png(content);
   if (content.starts_with("\xff\xd8\xff")) return decode_jpeg(content);
   if (content.starts_with("P6") || content.starts_with("P3")) return decode_ppm(content);
-  throw Error(content.empty() ? "the file is empty" : "it is not a PNG, JPEG or PPM file");
+  throw Error(content.empty() ? "the file is empty"
+                              : "it is not a PNG, JPEG or PPM file; convert it to one of these");
 }
 
 }  // namespace

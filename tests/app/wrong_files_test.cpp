@@ -128,6 +128,29 @@ TEST_CASE("a table of predictions replaces its like alone") {
   CHECK(read_file(table) == first);
 }
 
+TEST_CASE("a table of predictions that cannot be written is told before the evaluation") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", kept = folder.path() / "kept";
+  REQUIRE(quick_run(run, 1).exit_code == 0);
+  fs::create_directories(kept);
+  for (const std::string& table : {kept.string(), (folder.path() / "none" / "a.csv").string()}) {
+    CAPTURE(table);
+    // The data set is looked for after that.
+    check_refused({"predict", "--device=cpu", "--nodownload",
+                   "--data_dir=" + (folder.path() / "none").string(),
+                   "--checkpoint_dir=" + run.string(), "--csv=" + table},
+                  "cannot write " + table);
+  }
+  CHECK(fs::is_empty(kept));
+}
+
+TEST_CASE("export writes to files alone") {
+  const ProcessResult refused = run_towers({"export", "--checkpoint=none", "--output=-"});
+  CHECK(refused.exit_code == 2);
+  CHECK(lines_of(refused.err).size() == 1);
+  CHECK(contains(refused.err, "--output=-"));
+}
+
 TEST_CASE("what fails before its first number leaves no event file") {
   TemporaryFolder folder;
   const fs::path run = folder.path() / "run", eval = folder.path() / "eval";
