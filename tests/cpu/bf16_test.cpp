@@ -139,5 +139,27 @@ TEST_CASE("both ways to multiply bf16 round the same operands and sum in ways of
   CHECK(distance(onednn, emulated) < rounding / 3);
 }
 
+TEST_CASE("weights decay by what they are, not by what bf16 rounds them to") {
+  Net net = small_cifar10_net(), decayed = net;
+  for (Layer& layer : net.layers) layer.parameters.weight_decay = 0;
+  for (Layer& layer : decayed.layers) layer.parameters.weight_decay = 1;
+  const VariableLayout layout(decayed);
+  for (const char* convolution : {"auto", "direct"}) {
+    CAPTURE(convolution);
+    const std::vector<float> plain = gradients(net, convolution, Precision::bf16);
+    const std::vector<float> all = gradients(decayed, convolution, Precision::bf16);
+    const std::unique_ptr<Backend> backend = make_backend({2, 1, "auto"});
+    std::vector<float> values(layout.size());
+    compile(*backend, net, 1, 9, convolution, Precision::bf16)->read_variables(values);
+    std::vector<float> decay, wanted;
+    for (const Variable& v : layout.variables())
+      for (std::size_t i = v.offset; i < v.offset + v.size; ++i) {
+        decay.push_back(all[i] - plain[i]);
+        wanted.push_back(static_cast<float>(v.weight_decay) * values[i]);
+      }
+    CHECK(distance(decay, wanted) < 1e-5);  // rounding would be 1e-3
+  }
+}
+
 }  // namespace
 }  // namespace towers::cpu::test

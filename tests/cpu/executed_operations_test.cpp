@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/models/cifar10.h"
+#include "cpu/chain.h"
 #include "cpu/winograd_matrices.h"
 
 using namespace towers;
@@ -67,9 +68,21 @@ TEST_CASE("Winograd's transforms execute their products, and some operations aro
       CHECK(executed[l].step() == direct[l].step());
     }
   }
-  // The products of conv2 are 9 tiles of 64 positions of 64 x 64 channels, three times.
+  // conv2: the products of 9 tiles of 64 positions of 64 x 64 channels, three times. The tiles of
+  // 64 channels are transformed as inputs of each product (of the weights' gradient both operands
+  // are images, one of them spread from outputs), and back from two; the kernels there twice a
+  // batch, and back once for each block of images.
+  using W = cpu::Winograd<4, 5>;
   const double products = 3 * 2.0 * 9 * 64 * 64 * 64;
-  CHECK(executed[3].step() == Approx(1.15 * products).epsilon(0.1));
+  const double images =
+      9 * 64.0 *
+      (3 * transform_operations(W::input()) + transform_operations(cpu::transposed(W::output())) +
+       2 * transform_operations(folded(W::output())));
+  const double kernels =
+      64 * 64 / 128.0 *
+      (2 * transform_operations(W::kernel()) +
+       cpu::blocks_of(128) * transform_operations(folded(cpu::transposed(W::kernel()))));
+  CHECK(executed[3].step() == Approx(products + images + kernels));
   // Larger batches share the weights' transforms among more examples.
   CHECK(executed_operations(net, "winograd4", 1024)[3].step() < executed[3].step());
 }
