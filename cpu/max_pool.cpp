@@ -22,16 +22,20 @@ struct Tap {
   int place;                   // in the window
 };
 
+// `sum` is of the whole window: comparing finds the largest number, but not NaN, which is to stay.
+// (Infinities of both signs make NaN too, and are as little finite.)
 template <class D>
-HWY_INLINE void StoreMaximum(D d, hn::Vec<D> best, hn::Vec<hn::RebindToSigned<D>> place,
-                             std::ptrdiff_t c, float* out, std::uint8_t* winner, bool relu_input) {
+HWY_INLINE void StoreMaximum(D d, hn::Vec<D> best, hn::Vec<D> sum,
+                             hn::Vec<hn::RebindToSigned<D>> place, std::ptrdiff_t c, float* out,
+                             std::uint8_t* winner, bool relu_input) {
   const hn::RebindToSigned<D> di;
   const hn::Rebind<std::uint8_t, D> du8;
+  best = hn::IfThenElse(hn::Eq(sum, sum), best, sum);
   hn::StoreU(best, d, out + c);
   if (winner == nullptr) return;
   if (relu_input) {
-    const auto passes = hn::RebindMask(di, hn::Gt(best, hn::Zero(d)));
-    place = hn::IfThenElse(passes, place, hn::Set(di, kNoWinner));
+    const auto stopped = hn::RebindMask(di, hn::Le(best, hn::Zero(d)));
+    place = hn::IfThenElse(stopped, hn::Set(di, kNoWinner), place);
   }
   hn::StoreU(hn::DemoteTo(du8, place), du8, winner + c);
 }
@@ -41,14 +45,16 @@ void MaximumOf(D d, const Tap* taps, int count, std::ptrdiff_t c, float* out, st
                bool relu_input) {
   const hn::RebindToSigned<D> di;
   auto best = hn::LoadU(d, taps[0].values + c);
+  auto sum = best;
   auto place = hn::Set(di, taps[0].place);
   for (int t = 1; t < count; ++t) {
     const auto x = hn::LoadU(d, taps[t].values + c);
+    sum = hn::Add(sum, x);
     const auto better = hn::Gt(x, best);
     best = hn::IfThenElse(better, x, best);
     place = hn::IfThenElse(hn::RebindMask(di, better), hn::Set(di, taps[t].place), place);
   }
-  StoreMaximum(d, best, place, c, out, winner, relu_input);
+  StoreMaximum(d, best, sum, place, c, out, winner, relu_input);
 }
 
 template <class D>
@@ -84,16 +90,18 @@ struct ThreeByTwoMaximum {
   HWY_INLINE void operator()(D d, std::ptrdiff_t c) const {
     const hn::RebindToSigned<D> di;
     auto best = hn::LoadU(d, in + c);
+    auto sum = best;
     auto place = hn::Zero(di);
     HWY_UNROLL(9)
     for (int i = 1; i < rows * columns; ++i) {
       const int ky = i / columns, kx = i % columns;
       const auto x = hn::LoadU(d, in + ky * row + kx * pixel + c);
+      sum = hn::Add(sum, x);
       const auto better = hn::Gt(x, best);
       best = hn::IfThenElse(better, x, best);
       place = hn::IfThenElse(hn::RebindMask(di, better), hn::Set(di, ky * 3 + kx), place);
     }
-    StoreMaximum(d, best, place, c, out, winner, relu_input);
+    StoreMaximum(d, best, sum, place, c, out, winner, relu_input);
   }
 };
 

@@ -65,6 +65,27 @@ TEST_CASE("a value that is not finite in an image is reported at that step, with
   });
 }
 
+TEST_CASE("a NaN anywhere in the window of a max pool is not lost among its numbers") {
+  for_each_backend([](const BackendUnderTest& row, Backend& backend) {
+    // Nothing before the pool has a gradient that would tell. 4 x 4 and 5 x 5 pixels of 20
+    // channels.
+    for (const MaxPool& pool : {MaxPool{3, 2}, MaxPool{2, 2}, MaxPool{3, 1}})
+      for (const int side : {4, 5}) {
+        const Problem problem = draw_problem(small_net({side, side, 20}, {{"pool", pool}}), 1);
+        for (int pixel = 0; pixel < side * side; ++pixel)
+          for (const int channel : {0, 19}) {
+            CAPTURE(pool.size, pool.stride, side, pixel, channel);
+            const std::unique_ptr<Towers> towers = compile(row, backend, problem, 1);
+            HostBatch batch(backend, problem);
+            batch.images()[static_cast<std::size_t>(20 * pixel + channel)] = kNan;
+            const std::vector<Batch> batches{batch.get()};
+            run_step(*towers, batches);
+            CHECK(towers->report().non_finite.has_value());
+          }
+      }
+  });
+}
+
 TEST_CASE("a variable that overflows in the update is reported, by name and with no tower") {
   for_each_backend([](const BackendUnderTest& row, Backend& backend) {
     const Problem problem = draw_problem(reduced_cifar10_net(), 3);
