@@ -363,6 +363,28 @@ TEST_CASE("a step allocates nothing, and waits at most for its batch to be read"
       }
 }
 
+TEST_CASE("profilers are told the phases of a step") {
+  const Problem problem = draw_problem(small_net({1, 1, 6}, {}), 2);
+  for (const int devices : {1, 2}) {
+    cuda_host::start({.devices = devices});
+    {
+      const std::unique_ptr<Backend> backend = cuda::make_cuda_backend({});
+      const std::unique_ptr<Towers> towers = compile(BackendUnderTest(), *backend, problem, 1, 2);
+      const HostBatches batches(*backend, problem, 2);
+      cuda_host::take_ranges();
+      run_step(*towers, batches.get());
+      std::vector<std::string> told{"towers: compute_gradients", "end"};
+      if (devices == 2) told.insert(told.end(), {"towers: average_gradients", "end"});
+      told.insert(told.end(), {"towers: apply_gradients", "end"});
+      CHECK(cuda_host::take_ranges() == told);
+      towers->report();
+      CHECK(cuda_host::take_ranges() ==
+            std::vector<std::string>{"towers: report, waits for the GPUs", "end"});
+    }
+    for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+  }
+}
+
 TEST_CASE("a training set that leaves too little of a GPU's memory is not held") {
   cuda_host::start({.devices = 2, .memory = std::size_t{200} << 20});
   {

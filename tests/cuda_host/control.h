@@ -32,6 +32,10 @@ struct HostCalls {
 };
 HostCalls take_host_calls();
 
+// What profilers are told: the name of each range that begins and "end" where one does, of all
+// threads, since this was called last.
+std::vector<std::string> take_ranges();
+
 // Runs what is still enqueued, then tells all that was wrong since `start`: illegal accesses, wrong
 // frees, copies from memory that was gone, and what has not been freed or destroyed. Empty:
 // nothing.
