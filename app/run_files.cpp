@@ -33,7 +33,7 @@ std::string stored_flags(std::string flagfile, const cli::TrainOptions& options,
   for (const auto& [name, value] :
        {std::pair{"train_dir", absolute(options.train_dir)},
         std::pair{"data_dir", absolute(options.data_dir)},
-        std::pair{"metrics_log", absolute(options.metrics_log)},
+        std::pair{"metrics_log", data::name_of(options.metrics_log, options.train_dir)},
         std::pair{"trace_file", std::string()},
         std::pair{"cluster_token_file", absolute(options.cluster_token_file)},
         std::pair{"tls_cert", absolute(options.tls_cert)},
@@ -45,9 +45,9 @@ std::string stored_flags(std::string flagfile, const cli::TrainOptions& options,
   return flagfile;
 }
 
-bool is_same_file(const std::optional<std::string>& a, const std::string& b) {
+bool is_same_file(const std::string& a, const std::string& b) {
   std::error_code error;
-  return a && std::filesystem::equivalent(*a, b, error);
+  return std::filesystem::equivalent(a, b, error);
 }
 
 std::string checkpoint_name(std::int64_t step) {
@@ -68,10 +68,11 @@ RunFiles::RunFiles(const cli::TrainOptions& options, const std::string& flagfile
       folder_(std::make_unique<data::RunFolder>(options.train_dir, mode_of(options))),
       variables_(layout.size()),
       averages_(layout.size()) {
+  options_.metrics_log = data::file_of(options.metrics_log, options.train_dir);
   if (options.resume) state_ = read_run_state(folder_->path());
   refuse_doomed_source();
   choose_seed();
-  flagfile_ = stored_flags(flagfile, options, seed_);
+  flagfile_ = stored_flags(flagfile, options_, seed_);
   const bool resumed = restore();
   if (resumed && !options.init_from.empty())
     cli::log_info("--init_from=" + options.init_from +
@@ -96,7 +97,9 @@ void RunFiles::open_metrics() {
   // names.
   const bool own = first_step_ == 0
                        ? folder_->owns(options_.metrics_log)
-                       : is_same_file(state_.flag("metrics_log"), options_.metrics_log);
+                       : is_same_file(data::file_of(state_.flag("metrics_log").value_or(""),
+                                                    folder_->path()),
+                                      options_.metrics_log);
   if (metrics_->has_rows() && !own)
     throw Error("--metrics_log=" + options_.metrics_log +
                 " holds the rows of another run; delete it, or give another name");

@@ -67,7 +67,8 @@ std::vector<Flag> output_flags() {
            "steps between evaluations, the last step too; the best checkpoint is kept in "
            "train_dir/best; 0: none"),
       only("metrics_log", group, train_bit, file(&O::metrics_log),
-           "a .csv or .jsonl file that gets a row with each step line; resuming goes on in it"),
+           "a .csv or .jsonl file that gets a row with each step line; resuming goes on in it; "
+           "{train_dir}/ before its name stands for that folder"),
       only("trace_file", group, train_bit, file(&O::trace_file),
            "a .json timeline of threads, towers and phases, for ui.perfetto.dev"),
       only("trace_steps", group, train_bit, whole(&O::trace_steps, one, std::int64_t{1000000}),

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::string_view kLockFile = "lock";
 constexpr std::string_view kFlagsFile = "flags.txt";
+constexpr std::string_view kInTrainDir = "{train_dir}/";
 
 // Takes the digits at the start of `text` off it and returns how many there were.
 std::size_t take_digits(std::string_view& text) {
@@ -97,7 +98,7 @@ std::string own_log(const std::filesystem::path& dir) {
   std::ifstream lines(dir / kFlagsFile);
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with(mark)) continue;
-    const std::filesystem::path log = line.substr(mark.size());
+    const std::filesystem::path log = file_of(line.substr(mark.size()), dir);
     std::error_code error;
     if (std::filesystem::equivalent(log.parent_path().empty() ? "." : log.parent_path(), dir,
                                     error))
@@ -311,6 +312,20 @@ bool RunFolder::owns(const std::filesystem::path& file) const {
     std::error_code error;
     return std::filesystem::equivalent(each, file, error);
   });
+}
+
+std::string file_of(const std::string& name, const std::filesystem::path& train_dir) {
+  if (!name.starts_with(kInTrainDir)) return name;
+  return (train_dir / name.substr(kInTrainDir.size())).string();
+}
+
+std::string name_of(const std::string& file, const std::filesystem::path& train_dir) {
+  if (file.empty()) return file;
+  const std::filesystem::path whole = std::filesystem::absolute(file).lexically_normal();
+  const std::string below =
+      whole.lexically_relative(std::filesystem::absolute(train_dir).lexically_normal()).string();
+  const bool outside = below.empty() || below == ".." || below.starts_with("../");
+  return outside ? whole.string() : std::string(kInTrainDir) + below;
 }
 
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& dir) {

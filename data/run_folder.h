@@ -19,6 +19,13 @@ inline constexpr std::string_view kFlagsFileMark = "# The flags of this run.";
 inline constexpr std::string_view kBestFolder = "best";
 inline constexpr std::string_view kPrecisionFile = "precision.txt";
 
+// A file in train_dir is kept in flags.txt as "{train_dir}/NAME", so that it is found after the
+// folder was moved, and so that another run with the same flags has a file of its own.
+// file_of: `name` with {train_dir} put in. name_of: `file`, absolute, or from {train_dir} on where
+// it lies below that folder; empty stays empty in both.
+std::string file_of(const std::string& name, const std::filesystem::path& train_dir);
+std::string name_of(const std::string& file, const std::filesystem::path& train_dir);
+
 // Prefixes of the checkpoints model.ckpt-STEP that lie in `dir`, by step.
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& dir);
 

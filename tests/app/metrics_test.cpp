@@ -107,7 +107,7 @@ TEST_CASE("a resumed run leaves the log of another run alone") {
 
 TEST_CASE("a run that is given another's flags leaves that one's log alone") {
   TemporaryFolder folder;
-  const fs::path run = folder.path() / "run", log = run / "metrics.csv";
+  const fs::path run = folder.path() / "run", log = folder.path() / "metrics.csv";
   REQUIRE(quick_run(run, 1, {"--metrics_log=" + log.string()}).exit_code == 0);
   const std::string before = read_file(log);
   const ProcessResult other =
@@ -116,4 +116,36 @@ TEST_CASE("a run that is given another's flags leaves that one's log alone") {
   CHECK(other.exit_code == 1);
   CHECK(contains(other.err, "holds the rows of another run"));
   CHECK(read_file(log) == before);
+}
+
+TEST_CASE("a log in the run's folder goes with the folder, and another run has its own") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", moved = folder.path() / "moved",
+                 other = folder.path() / "other";
+  const std::string given = GENERATE("{train_dir}/metrics.csv", "");
+  REQUIRE(quick_run(run, 3,
+                    {"--display_every=1",
+                     "--metrics_log=" + (given.empty() ? (run / "metrics.csv").string() : given)})
+              .exit_code == 0);
+  REQUIRE(steps_in(run / "metrics.csv") == std::vector<int>{0, 1, 2});
+
+  REQUIRE(run_towers({"--flagfile=" + (run / "flags.txt").string(), "--max_steps=2",
+                      "--train_dir=" + other.string()})
+              .exit_code == 0);
+  CHECK(steps_in(other / "metrics.csv") == std::vector<int>{0, 1});
+  CHECK(steps_in(run / "metrics.csv") == std::vector<int>{0, 1, 2});
+
+  fs::rename(run, moved);
+  const std::vector<std::string> again = {"--flagfile=" + (moved / "flags.txt").string(),
+                                          "--train_dir=" + moved.string(), "--max_steps=5"};
+  std::vector<std::string> resume = again;
+  resume.push_back("--resume");
+  const ProcessResult resumed = run_towers(resume);
+  INFO(resumed.err);
+  REQUIRE(resumed.exit_code == 0);
+  CHECK(steps_in(moved / "metrics.csv") == std::vector<int>{0, 1, 2, 3, 4});
+  // A new run in its place deletes it as its own.
+  REQUIRE(run_towers(again).exit_code == 0);
+  CHECK(steps_in(moved / "metrics.csv") == std::vector<int>{0, 1, 2, 3, 4});
+  CHECK_FALSE(fs::exists(run));
 }
