@@ -31,10 +31,10 @@ TensorFile open_tensors(const std::filesystem::path& path) {
   return {prefix.string(), std::make_unique<data::CheckpointReader>(prefix)};
 }
 
-std::vector<float> read_values(const data::TensorReader& reader, const data::TensorInfo& info) {
+std::vector<double> read_values(const data::TensorReader& reader, const data::TensorInfo& info) {
   std::size_t size = 1;
   for (std::int64_t d : info.shape) size *= static_cast<std::size_t>(d);
-  std::vector<float> values(size);
+  std::vector<double> values(size);
   reader.read(info.name, values);
   return values;
 }

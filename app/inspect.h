@@ -21,8 +21,8 @@ void inspect_tensors(const TensorFile& file, bool json);
 void inspect_difference(const TensorFile& a, const TensorFile& b, bool json);
 void inspect_events(const std::filesystem::path& path, bool json);
 
-// All values as float32, rounded. The type must not be `other`.
-std::vector<float> read_values(const data::TensorReader& reader, const data::TensorInfo& info);
+// All values, those of integers beyond 2^53 rounded. The type must not be `other`.
+std::vector<double> read_values(const data::TensorReader& reader, const data::TensorInfo& info);
 
 std::string shape_text(const std::vector<std::int64_t>& shape);  // "[5, 5, 3, 64]"
 std::string short_number(double value);                          // six digits

@@ -16,6 +16,7 @@ namespace {
 struct Difference {
   std::string name;
   std::string what;       // "only in the first", "values", ...
+  std::string fault;      // of one that is damaged
   bool measured = false;  // of values: the rest is set
   double largest = 0;     // of |a - b|
   double norm = 0;        // L2 of a - b
@@ -24,18 +25,26 @@ struct Difference {
 
 Difference compare_values(const TensorFile& a, const TensorFile& b, const data::TensorInfo& info_a,
                           const data::TensorInfo& info_b) {
-  const std::vector<float> x = read_values(*a.reader, info_a), y = read_values(*b.reader, info_b);
   Difference difference{.name = info_a.name, .what = ""};
+  std::vector<double> x, y;
+  try {
+    x = read_values(*a.reader, info_a);
+    y = read_values(*b.reader, info_b);
+  } catch (const Error& error) {
+    difference.what = "damaged";
+    difference.fault = error.what();
+    return difference;
+  }
   double squares = 0, squares_a = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
-    const double d = std::abs(double{x[i]} - double{y[i]});
+    const double d = std::abs(x[i] - y[i]);
     difference.what = "values";
     // A NaN on one side is no number to be the largest; it must not go unseen.
     if (std::isnan(d) || d > difference.largest) difference.largest = d;
     squares += d * d;
   }
-  for (float v : x) squares_a += double{v} * double{v};
+  for (double v : x) squares_a += v * v;
   difference.measured = true;
   difference.norm = std::sqrt(squares);
   difference.relative = squares == 0 ? 0 : std::sqrt(squares / squares_a);
@@ -65,6 +74,7 @@ void print_json(const TensorFile& a, const TensorFile& b, std::size_t tensors,
   Json list = Json::array();
   for (const Difference& d : found) {
     list.push_back({{"name", d.name}, {"difference", d.what}});
+    if (!d.fault.empty()) list.back()["error"] = d.fault;
     if (!d.measured) continue;
     list.back()["largest"] = d.largest;
     list.back()["norm"] = d.norm;
@@ -107,6 +117,8 @@ void inspect_difference(const TensorFile& a, const TensorFile& b, bool json) {
     print_json(a, b, names.size(), found);
   else
     print_table(a, b, names.size(), found);
+  for (const Difference& d : found)
+    if (!d.fault.empty()) throw Error(d.fault);
 }
 
 }  // namespace towers::app

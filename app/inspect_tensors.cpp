@@ -22,7 +22,7 @@ Row read_row(const data::TensorReader& reader, const data::TensorInfo& info) {
   if (info.type == data::DataType::other) return {&info, {}, ""};
   try {
     double squares = 0;
-    for (float v : read_values(reader, info)) squares += double{v} * double{v};
+    for (double v : read_values(reader, info)) squares += v * v;
     return {&info, std::sqrt(squares), ""};
   } catch (const Error& error) {
     return {&info, {}, error.what()};
@@ -33,8 +33,8 @@ std::optional<std::int64_t> step_of(const TensorFile& file) {
   const data::TensorInfo* info = file.reader->find("global_step");
   if (info == nullptr || info->type == data::DataType::other) return {};
   try {
-    const std::vector<float> values = read_values(*file.reader, *info);
-    if (values.size() == 1 && std::abs(values[0]) < 1e18f)
+    const std::vector<double> values = read_values(*file.reader, *info);
+    if (values.size() == 1 && std::abs(values[0]) < 1e18)
       return static_cast<std::int64_t>(values[0]);
   } catch (const Error&) {  // its row tells
   }

@@ -48,6 +48,7 @@ class CheckpointReader : public TensorReader {
   const TensorInfo* find(const std::string& name) const override;
   bool has_checksums() const override { return true; }
   void read(const std::string& name, std::span<float> out) const override;
+  void read(const std::string& name, std::span<double> out) const override;
   // A single integral value of type int32, int64, float32 or float64: global_step.
   std::int64_t read_integer(const std::string& name) const;
 

@@ -48,7 +48,8 @@ struct Box {
 };
 
 // Copies the values of a box, row-major, to their places in the whole variable, row by row.
-void scatter(std::span<const float> values, const Box& box, std::span<float> whole) {
+template <typename Value>
+void scatter(const std::vector<Value>& values, const Box& box, std::span<Value> whole) {
   const std::size_t rank = box.start.size();
   const std::size_t row = rank == 0 ? 1 : box.length[rank - 1];
   for (std::size_t first = 0; first < values.size(); first += row) {
@@ -90,7 +91,8 @@ class CheckpointReader::Impl {
     return found == index_.entries.end() || is_slice_key(name) ? nullptr : &found->second.info;
   }
 
-  void read(const std::string& name, std::span<float> out) const {
+  template <typename Value>
+  void read(const std::string& name, std::span<Value> out) const {
     const CheckpointEntry& entry = find_entry(name);
     if (entry.info.type == DataType::other)
       fail(name, "is " + entry.info.type_name + ", which is not read as numbers");
@@ -199,25 +201,27 @@ class CheckpointReader::Impl {
     });
   }
 
-  void read_bytes(const CheckpointEntry& entry, std::span<float> out) const {
+  template <typename Value>
+  void read_bytes(const CheckpointEntry& entry, std::span<Value> out) const {
     const std::size_t size =
         static_cast<std::size_t>(entry.info.bytes) / std::max<std::size_t>(out.size(), 1);
     read_chunks(entry, [&](std::size_t done, std::span<const std::byte> chunk) {
-      convert_to_float(entry.info.type, chunk, out.subspan(done / size, chunk.size() / size));
+      convert_values(entry.info.type, chunk, out.subspan(done / size, chunk.size() / size));
     });
   }
 
   // Reads one slice of a partitioned variable into its box of `out`. Returns its size.
+  template <typename Value>
   std::size_t read_slice(const CheckpointEntry& whole, const TensorSlice& slice,
-                         std::span<float> out) const {
+                         std::span<Value> out) const {
     const auto found = index_.entries.find(slice_key(whole.info.name, slice));
     if (found == index_.entries.end()) fail(whole.info.name, "lacks one of its slices");
     const CheckpointEntry& part = found->second;
     const Box box(slice, whole.info.shape);
     if (part.elements != box.elements || part.info.type != whole.info.type || !part.slices.empty())
       fail(whole.info.name, "has a slice of another shape or type");
-    std::vector<float> values(box.elements);
-    read_bytes(part, values);
+    std::vector<Value> values(box.elements);
+    read_bytes(part, std::span<Value>(values));
     scatter(values, box, out);
     return box.elements;
   }
@@ -248,6 +252,9 @@ const TensorInfo* CheckpointReader::find(const std::string& name) const {
   return impl_->find(name);
 }
 void CheckpointReader::read(const std::string& name, std::span<float> out) const {
+  impl_->read(name, out);
+}
+void CheckpointReader::read(const std::string& name, std::span<double> out) const {
   impl_->read(name, out);
 }
 std::int64_t CheckpointReader::read_integer(const std::string& name) const {

@@ -110,7 +110,8 @@ class SafetensorsReader::Impl {
     return found == entries_.end() ? nullptr : &found->second.info;
   }
 
-  void read(const std::string& name, std::span<float> out) const {
+  template <typename Value>
+  void read(const std::string& name, std::span<Value> out) const {
     const auto found = entries_.find(name);
     if (found == entries_.end()) throw Error("there is no tensor " + name + " in " + source());
     const Entry& entry = found->second;
@@ -120,7 +121,7 @@ class SafetensorsReader::Impl {
            std::to_string(out.size()) + " numbers");
     std::vector<std::byte> bytes(static_cast<std::size_t>(entry.info.bytes));
     read_at(file_, path_, data_begin_ + entry.begin, bytes);
-    convert_to_float(entry.info.type, bytes, out);
+    convert_values(entry.info.type, bytes, out);
   }
 
  private:
@@ -191,6 +192,9 @@ const TensorInfo* SafetensorsReader::find(const std::string& name) const {
   return impl_->find(name);
 }
 void SafetensorsReader::read(const std::string& name, std::span<float> out) const {
+  impl_->read(name, out);
+}
+void SafetensorsReader::read(const std::string& name, std::span<double> out) const {
   impl_->read(name, out);
 }
 const Metadata& SafetensorsReader::metadata() const {

@@ -33,6 +33,7 @@ class SafetensorsReader : public TensorReader {
   const TensorInfo* find(const std::string& name) const override;
   bool has_checksums() const override { return false; }  // the format has none
   void read(const std::string& name, std::span<float> out) const override;
+  void read(const std::string& name, std::span<double> out) const override;
   const Metadata& metadata() const;
 
  private:

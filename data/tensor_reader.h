@@ -26,8 +26,10 @@ class TensorReader {
   virtual const std::vector<TensorInfo>& tensors() const = 0;  // sorted by name
   // Whether read() checks what it reads against a checksum.
   virtual bool has_checksums() const = 0;
-  // All of DataType but `other` come as float32 values, rounded. The number of values is checked.
+  // All of DataType but `other` come as values of out's type, rounded. The number of values is
+  // checked.
   virtual void read(const std::string& name, std::span<float> out) const = 0;
+  virtual void read(const std::string& name, std::span<double> out) const = 0;
 
   virtual const TensorInfo* find(const std::string& name) const = 0;  // null when it is not there
   bool contains(const std::string& name) const { return find(name) != nullptr; }

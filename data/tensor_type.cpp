@@ -73,13 +73,35 @@ float float_from_bfloat16(std::uint16_t high) {
   return std::bit_cast<float>(std::uint32_t{high} << 16);
 }
 
-template <typename Element, typename Convert>
-void convert(std::span<const std::byte> bytes, std::span<float> out, Convert to_float) {
+template <typename Element, typename Value, typename Convert>
+void convert(std::span<const std::byte> bytes, std::span<Value> out, Convert to_value) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     Element element;
     std::memcpy(&element, bytes.data() + i * sizeof element, sizeof element);
-    out[i] = to_float(element);
+    out[i] = to_value(element);
   }
+}
+
+template <typename Value>
+void convert_all(DataType type, std::span<const std::byte> bytes, std::span<Value> out) {
+  const auto round = [](auto element) { return static_cast<Value>(element); };
+  switch (type) {
+    case DataType::float32:
+      return convert<float>(bytes, out, round);
+    case DataType::float64:
+      return convert<double>(bytes, out, round);
+    case DataType::int32:
+      return convert<std::int32_t>(bytes, out, round);
+    case DataType::int64:
+      return convert<std::int64_t>(bytes, out, round);
+    case DataType::float16:
+      return convert<std::uint16_t>(bytes, out, float_from_half);
+    case DataType::bfloat16:
+      return convert<std::uint16_t>(bytes, out, float_from_bfloat16);
+    case DataType::other:
+      break;
+  }
+  throw std::invalid_argument("a tensor of a type that is not read");
 }
 
 }  // namespace
@@ -102,25 +124,11 @@ int to_tensorflow(DataType type) {
   throw std::invalid_argument("a tensor of a type that is not written");
 }
 
-void convert_to_float(DataType type, std::span<const std::byte> bytes, std::span<float> out) {
-  const auto round = [](auto element) { return static_cast<float>(element); };
-  switch (type) {
-    case DataType::float32:
-      return convert<float>(bytes, out, round);
-    case DataType::float64:
-      return convert<double>(bytes, out, round);
-    case DataType::int32:
-      return convert<std::int32_t>(bytes, out, round);
-    case DataType::int64:
-      return convert<std::int64_t>(bytes, out, round);
-    case DataType::float16:
-      return convert<std::uint16_t>(bytes, out, float_from_half);
-    case DataType::bfloat16:
-      return convert<std::uint16_t>(bytes, out, float_from_bfloat16);
-    case DataType::other:
-      break;
-  }
-  throw std::invalid_argument("a tensor of a type that is not read");
+void convert_values(DataType type, std::span<const std::byte> bytes, std::span<float> out) {
+  convert_all(type, bytes, out);
+}
+void convert_values(DataType type, std::span<const std::byte> bytes, std::span<double> out) {
+  convert_all(type, bytes, out);
 }
 
 }  // namespace towers::data

@@ -1,5 +1,5 @@
 #pragma once
-// TensorFlow's element types as checkpoints name them, and their conversion to float32.
+// TensorFlow's element types as checkpoints name them, and their conversion to numbers.
 
 #include <cstddef>
 #include <span>
@@ -15,8 +15,9 @@ const char* type_name(int tf_type);  // "float32"
 DataType from_tensorflow(int tf_type);
 int to_tensorflow(DataType type);  // not for `other`
 
-// Little-endian elements of `type` (not `other`) to float32: bytes.size() = out.size() * element
-// size.
-void convert_to_float(DataType type, std::span<const std::byte> bytes, std::span<float> out);
+// Little-endian elements of `type` (not `other`), rounded to out's type: bytes.size() =
+// out.size() * element size.
+void convert_values(DataType type, std::span<const std::byte> bytes, std::span<float> out);
+void convert_values(DataType type, std::span<const std::byte> bytes, std::span<double> out);
 
 }  // namespace towers::data

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "tests/app/quick_run.h"
@@ -90,6 +91,51 @@ TEST_CASE("the difference of two checkpoints") {
   CHECK(run_towers({"inspect", first, second}).exit_code == 2);
   CHECK(run_towers({"inspect", "--diff", first}).exit_code == 2);
   CHECK(run_towers({"inspect", "--diff", first, second, first}).exit_code == 2);
+}
+
+TEST_CASE("values that only differ as float32 are told too") {
+  TemporaryFolder folder;
+  const std::string a = (folder.path() / "a.safetensors").string(),
+                    b = (folder.path() / "b.safetensors").string();
+  const auto write = [](const std::string& path, std::int64_t step, double rate) {
+    const std::string header = R"({"global_step":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
+                               R"("rate":{"dtype":"F64","shape":[1],"data_offsets":[8,16]}})";
+    const std::uint64_t length = header.size();
+    std::string bytes(24 + header.size(), '\0');
+    std::memcpy(bytes.data(), &length, 8);
+    std::memcpy(bytes.data() + 8, header.data(), header.size());
+    std::memcpy(bytes.data() + 8 + header.size(), &step, 8);
+    std::memcpy(bytes.data() + 16 + header.size(), &rate, 8);
+    write_file(path, bytes);
+  };
+  write(a, 20000000, 1.0);
+  write(b, 20000001, 1.0 + 1e-9);
+  const Json json = inspected({"--diff", a, b});
+  CHECK(json["equal"] == false);
+  CHECK(named(json["differences"], "name", "global_step")["largest"] == 1);
+  CHECK(named(json["differences"], "name", "rate")["largest"] == Approx(1e-9));
+  CHECK(inspected({b})["global_step"] == 20000001);
+}
+
+TEST_CASE("of a damaged checkpoint all that can be read is compared") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run";
+  REQUIRE(quick_run(run, 2, {"--checkpoint_every=1"}).exit_code == 0);
+  const fs::path data = run / "model.ckpt-0.data-00000-of-00001";
+  std::string bytes = read_file(data);
+  bytes[bytes.size() / 4] ^= 1;
+  write_file(data, bytes);
+  const std::vector<std::string> both = {"--diff", (run / "model.ckpt-0").string(),
+                                         (run / "model.ckpt-1").string()};
+  const Json json = inspected(both, 1);
+  CHECK(json["differences"].size() > 1);
+  int damaged = 0;
+  for (const Json& tensor : json["differences"]) damaged += tensor.contains("error");
+  CHECK(damaged == 1);
+  const ProcessResult text = run_towers({"inspect", both[0], both[1], both[2]});
+  CHECK(text.exit_code == 1);
+  CHECK(contains(text.out, "damaged"));
+  CHECK(contains(text.err, data.string()));
 }
 
 TEST_CASE("several event files are told one after the other, a damaged one to the end") {
