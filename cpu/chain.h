@@ -17,12 +17,10 @@ namespace towers::cpu {
 
 // Gradients of variables are summed run by run within blocks of images, then over the blocks in
 // order. Neither runs nor blocks depend on the number of threads, so neither do the bytes.
-constexpr int kBlocks = 16;
-// In a block of fewer, what is done once a block takes as long as the images themselves.
-constexpr int kLeastImagesPerBlock = 4;
-
+// No more threads than blocks work on the backward pass. What is done once a block takes as long
+// as about two images, so large batches have blocks of 8, small ones of 4.
 constexpr int blocks_of(int batch_size) {
-  return std::clamp(batch_size / kLeastImagesPerBlock, 1, kBlocks);
+  return std::clamp(batch_size / 4, 1, std::clamp(batch_size / 8, 16, 64));
 }
 
 class Chain final : public Stage {

@@ -14,7 +14,7 @@ Fp64Plan::Fp64Plan(const Net& net, const VariableLayout& layout, int batch_size,
       input_(net.input),
       classes_(static_cast<std::size_t>(net.classes)),
       batch_size_(batch_size),
-      blocks_(std::min(kBlocks, batch_size)),
+      blocks_(std::min(16, batch_size)),  // each has sums of every variable, in doubles
       pool_(pool) {
   const std::size_t batch = static_cast<std::size_t>(batch_size);
   const std::vector<Extent> extents = output_extents(net);
