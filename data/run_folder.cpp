@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "data/checkpoint.h"
 #include "data/file.h"
+#include "data/trace_file.h"
 
 namespace towers::data {
 namespace {
@@ -125,7 +126,7 @@ Content list(const std::filesystem::path& dir) {
       content.own.push_back(file->path());
     else if (is_own_best(file->path()))
       content.best = true;
-    else
+    else if (!plain || !is_trace_file(file->path()))  // a run's timeline may stay, and be replaced
       content.foreign.push_back(file->path());
   }
   if (error) throw_file_error("list", dir, error.value());

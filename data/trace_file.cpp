@@ -50,17 +50,28 @@ std::string event_text(const TraceEvent& event, TraceClock::time_point start,
   return text + "}";
 }
 
+// As many bytes as a timeline's mark has, or all that there are.
+std::string start_of(const std::filesystem::path& path) {
+  std::string start(kStart.size(), '\0');
+  std::ifstream file(path);
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<std::size_t>(file.gcount()));
+  return start;
+}
+
 }  // namespace
+
+bool is_trace_file(const std::filesystem::path& path) {
+  return start_of(path) == kStart;
+}
 
 void check_trace_file(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.parent_path();
   require_writable_folder(folder.empty() ? "." : folder);
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return;
-  std::string start(kStart.size(), '\0');
-  std::ifstream file(path);
-  file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  if (file.gcount() > 0 && start != kStart)
+  const std::string start = start_of(path);
+  if (!start.empty() && start != kStart)
     throw Error(
         "--trace_file=" + path.string() +
         " exists and is not the timeline of a run, so it was not touched; give another name");

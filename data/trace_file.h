@@ -12,6 +12,9 @@ namespace towers::data {
 // Error with path and reason.
 void check_trace_file(const std::filesystem::path& path);
 
+// Whether a file there begins as such a timeline does.
+bool is_trace_file(const std::filesystem::path& path);
+
 // Whole or not at all; replaces an earlier one. Throws Error with path and reason.
 void write_trace_file(const std::filesystem::path& path, Trace trace);
 

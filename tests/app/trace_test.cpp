@@ -111,6 +111,19 @@ TEST_CASE("a run that is stopped, or fails, leaves a whole timeline") {
   CHECK_FALSE(checked(failed).on.empty());
 }
 
+TEST_CASE("a timeline in the run's folder keeps no new run out, and is replaced by its own alone") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", trace = run / "trace.json";
+  REQUIRE(quick_run(run, 1, {"--trace_file=" + trace.string()}).exit_code == 0);
+  const std::string before = read_file(trace);
+  const ProcessResult without = quick_run(run, 1);
+  INFO(without.err);
+  CHECK(without.exit_code == 0);
+  CHECK(read_file(trace) == before);
+  CHECK(quick_run(run, 2, {"--trace_file=" + trace.string()}).exit_code == 0);
+  CHECK(read_file(trace) != before);
+}
+
 TEST_CASE("a timeline that cannot be written costs a warning, and nothing of anybody's") {
   TemporaryFolder folder;
   const fs::path notes = folder.path() / "notes.json", gone = folder.path() / "gone";
