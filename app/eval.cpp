@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/backend_choice.h"
+#include "app/checkpoint_path.h"
 #include "app/commands.h"
 #include "app/evaluation.h"
 #include "app/setup.h"
@@ -38,13 +39,13 @@ Seen look_at(const std::filesystem::path& prefix) {
   return {prefix, std::filesystem::last_write_time(prefix.string() + ".index", ignored)};
 }
 
-// The folder's latest, or the checkpoint that is named itself.
+// The folder's latest, or the checkpoint that is named itself; empty where there is none yet.
 data::CheckpointState find(const std::filesystem::path& named) {
   std::error_code ignored;
-  if (!std::filesystem::is_directory(named, ignored) &&
-      std::filesystem::exists(named.string() + ".index", ignored))
-    return {.latest = named, .all = {named}, .warning = ""};
-  return data::read_checkpoint_state(named);
+  if (std::filesystem::is_directory(named, ignored)) return data::read_checkpoint_state(named);
+  const std::filesystem::path prefix = find_checkpoint(named);
+  if (!std::filesystem::exists(prefix.string() + ".index", ignored)) return {};
+  return {.latest = prefix, .all = {prefix}, .warning = ""};
 }
 
 class Evaluator {

@@ -69,17 +69,18 @@ Model read_model(const data::SafetensorsReader& reader, const VariableLayout& la
 }
 
 // So that the imported run goes on where the exported one stopped: its flags, its place in the
-// stream of examples.
-void write_run_state(const data::SafetensorsReader& reader, const std::filesystem::path& folder,
+// stream of examples. False where the file has no flags.
+bool write_run_state(const data::SafetensorsReader& reader, const std::filesystem::path& folder,
                      const std::string& checkpoint) {
   const auto flags = reader.metadata().find(kMetadataFlags);
-  if (flags == reader.metadata().end()) return;
+  if (flags == reader.metadata().end()) return false;
   RunState state;
   state.flagfile = cli::with_flag(portable_flags(flags->second), "train_dir",
                                   std::filesystem::absolute(folder).string());
   if (const auto position = number_in(reader, kMetadataPosition))
     state.position[checkpoint] = *position;
   data::write_file_atomically(folder / "flags.txt", to_text(state));
+  return true;
 }
 
 // A checkpoint of that name is not written over, and nothing is put among the checkpoints of a run
@@ -105,6 +106,7 @@ int run_import(const cli::ImportOptions& options) {
   const float step = static_cast<float>(model.step);
   const auto tensors = data::model_tensors(layout, model.variables, model.averages, step);
   std::filesystem::path prefix = options.output;
+  std::string go_on;
   if (prefix.empty()) {
     const data::RunFolder folder(options.train_dir, data::RunFolder::Mode::resume);
     if (!folder.checkpoints().empty())
@@ -119,13 +121,17 @@ int run_import(const cli::ImportOptions& options) {
     prefix = data::checkpoint_prefix(
         folder.path(), static_cast<std::int64_t>(model.step == 0 ? 0 : model.step - 1));
     data::write_checkpoint(prefix, tensors);
-    write_run_state(reader, folder.path(), prefix.filename().string());
+    const bool has_flags = write_run_state(reader, folder.path(), prefix.filename().string());
+    go_on = "; go on with: towers train " +
+            (has_flags ? "--flagfile=" + cli::shell_quoted((folder.path() / "flags.txt").string())
+                       : "--train_dir=" + cli::shell_quoted(folder.path().string())) +
+            " --resume";
     data::write_checkpoint_state(folder.path(), {.latest = prefix, .all = {prefix}, .warning = ""});
   } else {
     data::write_checkpoint(prefix, tensors);
   }
   cli::log_info("imported " + reader.source() + " (global_step " + std::to_string(model.step) +
-                ") as " + prefix.string());
+                ") as " + prefix.string() + go_on);
   return 0;
 }
 

@@ -9,13 +9,6 @@
 namespace towers::app {
 namespace {
 
-// For a line that can be pasted into a shell.
-std::string shell_quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string last_good(const RunFiles& files) {
   const std::string last = files.last_checkpoint();
   return last.empty() ? "" : "the last good checkpoint is " + last;
@@ -99,7 +92,7 @@ void StepOutput::end(std::int64_t last_step, double epochs, StepClock& clock) co
   if (last_step + 1 < options.max_steps)
     cli::log_info("stopped after step " + std::to_string(last_step) +
                   "; resume with: towers train --flagfile=" +
-                  shell_quoted((files->folder().path() / "flags.txt").string()) + " --resume");
+                  cli::shell_quoted((files->folder().path() / "flags.txt").string()) + " --resume");
 }
 
 }  // namespace towers::app

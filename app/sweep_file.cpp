@@ -21,6 +21,10 @@ std::string csv_cell(const nlohmann::ordered_json& value) {
 SweepFile::SweepFile(std::filesystem::path path, const std::vector<std::string>& columns)
     : path_(std::move(path)), columns_(columns) {
   if (path_.empty()) return;
+  if (path_ == "-")
+    throw UsageError(
+        "--csv=-: a sweep goes on in its file, so it needs one; give its name, or "
+        "--json to have the rows on stdout");
   std::string text;
   if (std::filesystem::exists(path_)) text = data::read_whole_file(path_);
   const std::size_t whole = text.rfind('\n') + 1;  // 0 where there is no line break

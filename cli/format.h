@@ -38,6 +38,9 @@ std::string human_duration(double seconds);
 // and must neither break a line nor steer a terminal.
 std::string one_line(std::string text);
 
+// In single quotes, for a line that can be pasted into a shell.
+std::string shell_quoted(const std::string& text);
+
 // "-12,345"
 std::string with_thousands(std::int64_t number);
 

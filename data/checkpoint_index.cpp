@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "data/file.h"
+#include "data/run_folder.h"
 #include "data/table.h"
 #include "data/tensor_type.h"
 #include "protos/tensor_bundle.pb.h"
@@ -23,11 +24,17 @@ std::string read_file(const std::filesystem::path& prefix, const std::filesystem
   std::error_code error;
   if (!std::filesystem::exists(index, error) && !error) {
     const bool other = std::filesystem::exists(prefix, error);
-    throw Error(
-        (other ? prefix.string() + " is not a checkpoint of the V2 format"
-               : "there is no checkpoint " + prefix.string()) +
-        " (no file " + index.filename().string() +
-        "): train first, or give a run's folder or the prefix of one, such as DIR/model.ckpt-1000");
+    const std::filesystem::path folder = prefix.parent_path().empty() ? "." : prefix.parent_path();
+    std::vector<std::filesystem::path> there;
+    if (!other && std::filesystem::is_directory(folder, error)) there = checkpoints_in(folder);
+    const std::string names =
+        "a run's folder or the prefix of a checkpoint, such as DIR/model.ckpt-1000";
+    throw Error((other ? prefix.string() + " is not a checkpoint of the V2 format"
+                       : "there is no checkpoint " + prefix.string()) +
+                " (no file " + index.filename().string() + "): " +
+                (other           ? "name " + names
+                 : there.empty() ? "train first, or give " + names
+                                 : "the newest there is " + there.back().string()));
   }
   return read_whole_file(index);
 }

@@ -46,6 +46,9 @@ TEST_CASE("a checkpoint that is named is evaluated, not the folder's latest") {
   CHECK(run.exit_code == 0);
   CHECK(contains(run.err, "evaluated " + named + " (global_step 2)"));
   CHECK(precisions_of(run.out).size() == 1);
+  // As a shell completes its name.
+  CHECK(run_towers(eval_args(folder.path(), {"--run_once", "--checkpoint_dir=" + named + ".index"}))
+            .exit_code == 0);
   const ProcessResult none =
       run_towers(eval_args(folder.path(), {"--run_once", "--checkpoint_dir=" + named + "9"}));
   CHECK(none.exit_code == 1);

@@ -90,6 +90,7 @@ TEST_CASE("a file with other columns is refused and stays as it is") {
 TEST_CASE("a file that cannot be written is an error at once, and no file is none") {
   TemporaryFolder folder;
   CHECK_THROWS_AS(SweepFile(folder.path() / "none" / "sweep.csv", kColumns), towers::Error);
+  CHECK_THROWS_AS(SweepFile("-", kColumns), towers::UsageError);
   SweepFile none("", kColumns);
   none.add({row(1)});
   CHECK_FALSE(none.holds(row(1), {"threads"}));

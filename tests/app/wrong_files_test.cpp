@@ -104,6 +104,10 @@ TEST_CASE("a checkpoint that is not there is told as such") {
   write_file(folder.path() / "checkpoint", "model_checkpoint_path: \"model.ckpt-7\"\n");
   check_refused({"predict", "a.png", "--device=cpu", "--checkpoint_dir=" + folder.path().string()},
                 "there is no checkpoint " + prefix);
+  const fs::path other = folder.path() / "model.ckpt-3";
+  write_file(other.string() + ".index", "");
+  check_refused({"predict", "a.png", "--device=cpu", "--checkpoint_dir=" + folder.path().string()},
+                "the newest there is " + other.string());
 }
 
 TEST_CASE("a table of predictions replaces its like alone") {
