@@ -212,6 +212,7 @@ std::string zsh_script() {
   std::string names = "1:command:((";
   for (const CommandRow& command : commands())
     names += command.name + "\\:\"" + zsh_text(command.summary) + "\" ";
+  names += "help\\:\"Explains a command\" ";
   text += quoted(names + "))") + ")\n  case $command in\n    help) _arguments '2:command:(" +
           command_names() + " man)' ;;\n";
   for (const CommandRow& command : commands()) {
@@ -250,6 +251,7 @@ std::string fish_script() {
   for (const CommandRow& command : commands())
     text += "\ncomplete -c towers -f -n '__fish_use_subcommand' -a " + command.name + " -d " +
             fish_quoted(command.summary);
+  text += "\ncomplete -c towers -f -n '__fish_use_subcommand' -a help -d 'Explains a command'";
   text += "\ncomplete -c towers -f -n '__fish_seen_subcommand_from help' -a " +
           fish_quoted(command_names() + " man");
   for (const CommandRow& command : commands()) {

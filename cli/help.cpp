@@ -62,6 +62,8 @@ std::string help(const CommandRow& command) {
     for (const CommandRow& row : commands()) {
       if (&row != &command) text += wrapped("  " + row.name, kCommandColumn, row.summary);
     }
+    text += wrapped("  help", kCommandColumn,
+                    "Explains a command; `towers help man` prints the manual page");
   }
   for (int group = 0; group <= static_cast<int>(Group::general); ++group) {
     std::string lines;

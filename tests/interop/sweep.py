@@ -47,6 +47,16 @@ class Sweep(FolderTest):
                 self.assertTrue(label.startswith(wanted), label)
                 self.assertEqual(len(lines[label]), 2, label)
 
+    def test_threads_of_the_input_alone_are_one_line(self):
+        table = self.path("input.csv")
+        towers("bench", "--device=cpu", "--what=input", "--dataset=synthetic", "--input_threads=0,1,2", "--warmup=1",
+               "--repeats=2", f"--csv={table}")
+        with open(table, newline="") as file:
+            rows = list(csv.DictReader(file))
+        for x in ("threads", "input_threads"):
+            self.assertEqual([len(points) for points in plot_sweep().lines_of(rows, x).values()], [3], x)
+        subprocess.run([sys.executable, SCRIPT, table, self.path("input.png"), "--x=input_threads"], check=True)
+
     def test_every_setting_of_the_table_tells_lines_apart(self):
         with open(self.table, newline="") as file:
             columns = next(csv.reader(file))

@@ -36,7 +36,7 @@ towers|train|--max_steps=5|--dataset=synthetic|'
 data_flags_hold() {
   trainer 'exit 1'
   for flag in --dataset=cifar10 --data_dir=/x -data_dir=/x --data_url=http://127.0.0.1/x \
-              --nodownload --download=false --flagfile=f --resume; do
+              --nodownload --download=false --flagfile=f --resume -resume=true --job_name=ps; do
     run 1 "$checkout/scripts/train" $flag
     calls "build|
 towers|train|$flag|"
