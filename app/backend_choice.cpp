@@ -2,16 +2,19 @@
 
 #include "cli/console.h"
 #include "core/error.h"
-#include "cpu/backend.h"
 
 namespace towers::app {
 
+cpu::Options cpu_options(const cli::CommonOptions& options) {
+  return {.threads = options.compute_threads,
+          .devices = options.cpu_devices,
+          .simd = options.simd,
+          .pin_threads = options.pin_threads,
+          .first_processor = options.first_processor};
+}
+
 std::unique_ptr<Backend> make_cpu_backend(const cli::CommonOptions& options) {
-  return cpu::make_backend({.threads = options.compute_threads,
-                            .devices = options.cpu_devices,
-                            .simd = options.simd,
-                            .pin_threads = options.pin_threads,
-                            .first_processor = options.first_processor});
+  return cpu::make_backend(cpu_options(options));
 }
 
 cuda::Loaded load_gpu_backend(const cli::CommonOptions& options,

@@ -6,6 +6,7 @@
 
 #include "cli/options.h"
 #include "core/backend.h"
+#include "cpu/backend.h"
 #include "cuda/loader.h"
 
 namespace towers::app {
@@ -16,6 +17,8 @@ namespace towers::app {
 std::unique_ptr<Backend> make_backend(const cli::CommonOptions& options,
                                       const cuda::Surroundings& surroundings = cuda::look_around());
 
+// What --compute_threads and the others ask for; for all that runs as the backend's threads do.
+cpu::Options cpu_options(const cli::CommonOptions& options);
 std::unique_ptr<Backend> make_cpu_backend(const cli::CommonOptions& options);
 cuda::Loaded load_gpu_backend(const cli::CommonOptions& options,
                               const cuda::Surroundings& surroundings = cuda::look_around());

@@ -110,10 +110,7 @@ class Bench {
   // after each measurement.
   MachinePeak measure_peak(const BenchCase& c, const Backend& backend) {
     if (options_.what == "input" || backend.devices().front().kind != DeviceKind::cpu) return {};
-    const cpu::Peak peak = cpu::measure_peak({.threads = c.options.compute_threads,
-                                              .devices = 1,
-                                              .simd = c.options.simd,
-                                              .pin_threads = c.options.pin_threads});
+    const cpu::Peak peak = cpu::measure_peak(cpu_options(c.options));
     MachinePeak& best = peaks_[c.options.compute_threads];
     best = {std::max(best.flops, peak.flops), std::max(best.bytes, peak.bytes)};
     return best;

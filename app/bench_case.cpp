@@ -24,6 +24,8 @@ void check(const cli::BenchOptions& o) {
     throw UsageError("--input=device is measured with --what=train, beside --what=step");
   if (o.what == "layers" && o.tower_counts != std::vector{1})
     throw UsageError("--what=layers measures one tower: leave --num_gpus out");
+  if (o.what == "layers" && o.cpu_devices != 1)
+    throw UsageError("--what=layers measures one device: leave --cpu_devices out");
 }
 
 // `cases`, each once for every element of `list`.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "app/backend_choice.h"
 #include "app/bench_case.h"
 #include "app/bench_row.h"
 #include "app/setup.h"
@@ -205,13 +206,11 @@ std::vector<Measurement> measure_layers(const BenchCase& c, const Net& net, Back
   if (backend.devices().front().kind != DeviceKind::cpu)
     throw Error("--what=layers measures the CPU's layers alone; give --device=cpu");
   const cli::BenchOptions& o = c.options;
-  cpu::TimedTower tower(
-      {.threads = o.compute_threads, .devices = 1, .simd = o.simd, .pin_threads = o.pin_threads},
-      net,
-      {.batch_size = o.batch_size,
-       .precision = parse_precision(o.precision),
-       .device_of_tower = {0},
-       .convolution = c.convolution});
+  cpu::TimedTower tower(cpu_options(o), net,
+                        {.batch_size = o.batch_size,
+                         .precision = parse_precision(o.precision),
+                         .device_of_tower = {0},
+                         .convolution = c.convolution});
   const FixedBatches batches(c, net, backend);
   Measurement all = measure(
       c, [&] { tower.run(batches.get()[0]); }, [] {}, [&] { tower.reset(); });
@@ -237,7 +236,8 @@ std::vector<Measurement> measure_layers(const BenchCase& c, const Net& net, Back
     forward += time.forward;
     backward += time.backward;
   }
-  // What belongs to no layer: the loss, sums over blocks of images, threads that wait for others.
+  // What belongs to no layer: what prepares the variables, the loss, sums over blocks of images,
+  // threads that wait for others.
   rows.push_back(layer("rest", 0, std::max(0.0, step - forward - backward)));
   all.layer = kAllLayers;
   all.forward_seconds = forward;

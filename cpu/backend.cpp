@@ -1,13 +1,10 @@
 #include "cpu/backend.h"
 
-#include <algorithm>
 #include <fstream>
 #include <new>
-#include <numeric>
 
 #include "core/error.h"
 #include "cpu/arithmetic.h"
-#include "cpu/available_threads.h"
 #include "cpu/inference.h"
 #include "cpu/machine.h"
 #include "cpu/towers.h"
@@ -28,14 +25,6 @@ std::string counted(int count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-// Threads of each device: as even as can be, at least one each.
-std::vector<int> share_out(int threads, int devices) {
-  std::vector<int> shares;
-  for (int d = 0; d < devices; ++d)
-    shares.push_back(std::max(1, threads * (d + 1) / devices - threads * d / devices));
-  return shares;
-}
-
 void check_batch_size(int batch_size) {
   if (batch_size < 1) throw UsageError("--batch_size must be at least 1");
 }
@@ -53,28 +42,18 @@ auto compiled(int batch_size, Make make) {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const Options& options) {
-    if (options.devices < 1) throw UsageError("--cpu_devices must be at least 1");
-    if (options.threads < 0) throw UsageError("--compute_threads must not be negative");
-    const SimdTarget target = find_target(options.simd);
-    const int threads = options.threads == 0 ? available_threads() : options.threads;
-    const std::vector<int> shares = share_out(threads, options.devices);
-    const int total = std::accumulate(shares.begin(), shares.end(), 0);
-    machine_ = std::make_shared<Machine>(
-        target, shares,
-        options.pin_threads ? processors_for(total, options.first_processor) : std::vector<int>());
-
+  explicit CpuBackend(const Options& options) : machine_(std::make_shared<Machine>(options)) {
     const std::string name = processor_name();
-    for (std::size_t d = 0; d < shares.size(); ++d) {
+    for (std::size_t d = 0; d < machine_->devices(); ++d) {
       Device device;
       device.kind = DeviceKind::cpu;
       device.index = static_cast<int>(d);
       device.description = name;
-      device.threads = shares[d];
+      device.threads = machine_->pool(d).threads();
       devices_.push_back(device);
     }
     description_ = std::string("CPU, ") + hwy::TargetName(machine_->kernels().target()) + ", " +
-                   counted(total, "thread");
+                   counted(machine_->threads(), "thread");
     if (options.devices > 1) description_ += " on " + counted(options.devices, "device");
   }
 

@@ -9,15 +9,17 @@
 namespace towers::cpu {
 
 struct Options {
-  int threads = 0;  // in all, shared out over the devices; 0: as affinity and cgroup allow
-  int devices = 1;  // /cpu:0, /cpu:1, ...: each has its own share of the threads
+  // Shared out over the devices, of which each has one at least; 0: as affinity and cgroup allow.
+  int threads = 0;
+  int devices = 1;            // /cpu:0, /cpu:1, ...
   std::string simd = "auto";  // a vector target by Highway's name, for example AVX2
   bool pin_threads = false;   // each on a processor of its own, of those that affinity allows
   int first_processor = 0;    // of these, the first one's place (see processors_for)
 };
 
 // Throws UsageError for a vector target that this machine or build does not have, naming those it
-// has.
+// has; for numbers of threads or devices out of range; and for more threads than processors to keep
+// them on. Throws Error where the system refuses threads.
 std::unique_ptr<Backend> make_backend(const Options& options);
 
 // Vector targets of this build that this processor has ("AVX3, AVX2"); "auto" takes the first.

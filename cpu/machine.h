@@ -4,11 +4,10 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <span>
-#include <string>
 #include <type_traits>
 #include <vector>
 
+#include "cpu/backend.h"
 #include "cpu/kernels.h"
 #include "cpu/thread_pool.h"
 
@@ -16,23 +15,13 @@ namespace towers::cpu {
 
 class Machine {
  public:
-  // One pool per entry of `threads`, of which thread after thread is kept on the next one of
-  // `processors` unless these are empty.
-  Machine(SimdTarget target, const std::vector<int>& threads,
-          const std::vector<int>& processors = {})
-      : kernels_(target) {
-    std::span<const int> left = processors;
-    for (const int count : threads) {
-      const std::size_t share = left.empty() ? 0 : static_cast<std::size_t>(count);
-      pools_.push_back(std::make_unique<ThreadPool>(count, "/cpu:" + std::to_string(pools_.size()),
-                                                    left.first(share)));
-      left = left.subspan(share);
-    }
-    shares_.resize(pools_.size());
-  }
+  // A pool for each device, and the threads on processors where options say so; throws as
+  // make_backend does.
+  explicit Machine(const Options& options);
 
   const Kernels& kernels() const { return kernels_; }
   std::size_t devices() const { return pools_.size(); }
+  int threads() const { return threads_; }  // of all devices
   ThreadPool& pool(std::size_t device) { return *pools_[device]; }
   // The pools run one thing at a time; whoever uses them holds this.
   std::mutex& mutex() { return mutex_; }
@@ -83,6 +72,7 @@ class Machine {
   };
 
   Kernels kernels_;
+  int threads_ = 0;
   std::vector<std::unique_ptr<ThreadPool>> pools_;
   std::vector<Share> shares_;
   std::mutex mutex_;

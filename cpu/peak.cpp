@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <numeric>
 #include <vector>
 
-#include "cpu/available_threads.h"
+#include "cpu/machine.h"
 #include "cpu/memory.h"
-#include "cpu/simd.h"
-#include "cpu/thread_pool.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/peak.cpp"
@@ -82,11 +79,11 @@ HWY_EXPORT(PeakRead);
 namespace {
 
 // Least seconds that body(task) takes on all threads at once.
-double least_seconds(ThreadPool& pool, int rounds, const std::function<void(int)>& body) {
+double least_seconds(Machine& machine, int rounds, auto body) {
   double least = 1e9;
   for (int round = 0; round < rounds; ++round) {
     const auto start = std::chrono::steady_clock::now();
-    pool.run([&] { pool.parallel_for(pool.threads(), [&](int task, int) { body(task); }); });
+    machine.for_each(machine.threads(), body);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     least = std::min(least, time.count());
   }
@@ -96,21 +93,18 @@ double least_seconds(ThreadPool& pool, int rounds, const std::function<void(int)
 }  // namespace
 
 Peak measure_peak(const Options& options) {
-  const SimdTarget target = find_target(options.simd);
+  Machine machine(options);
+  const SimdTarget target = machine.kernels().target();
   const auto multiply_add = entry_for(target, HWY_DISPATCH_TABLE(PeakMultiplyAdd));
   const auto operations_per_round = entry_for(target, HWY_DISPATCH_TABLE(PeakOperationsPerRound));
   const auto read = entry_for(target, HWY_DISPATCH_TABLE(PeakRead));
-  const int count = options.threads == 0 ? available_threads() : options.threads;
-  const std::vector<int> processors =
-      options.pin_threads ? processors_for(count, options.first_processor) : std::vector<int>();
-  ThreadPool pool(count, "peak", processors);
-  const std::size_t threads = static_cast<std::size_t>(pool.threads());
+  const std::size_t threads = static_cast<std::size_t>(machine.threads());
   std::vector<float> results(threads * 16);  // a cache line for each
 
   constexpr std::size_t kMultiplyAdds = 1 << 20;
   std::vector<float> starts(12);
   std::iota(starts.begin(), starts.end(), 1.0f);
-  const double arithmetic = least_seconds(pool, 25, [&](int task) {
+  const double arithmetic = least_seconds(machine, 25, [&](int task) {
     results[static_cast<std::size_t>(task) * 16] =
         multiply_add(kMultiplyAdds, 0.5f, 1.0f, starts.data());
   });
@@ -120,8 +114,8 @@ Peak measure_peak(const Options& options) {
   float* const values = reinterpret_cast<float*>(memory.data());
   const auto part = [&](int task) { return values + static_cast<std::size_t>(task) * share; };
   // Pages that were never written may all be the same one.
-  least_seconds(pool, 1, [&](int task) { std::fill_n(part(task), share, 1.0f); });
-  const double reading = least_seconds(pool, 5, [&](int task) {
+  least_seconds(machine, 1, [&](int task) { std::fill_n(part(task), share, 1.0f); });
+  const double reading = least_seconds(machine, 5, [&](int task) {
     results[static_cast<std::size_t>(task) * 16] = read(part(task), share);
   });
 

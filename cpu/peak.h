@@ -10,9 +10,8 @@ struct Peak {
   double bytes = 0;  // per second: read in order from 256 MB that the threads share out
 };
 
-// Measured with options.threads threads at once on the vector target options.simd, pinned as
-// options say, the best of several rounds; takes less than half a second. Throws as make_backend
-// does.
+// Measured on all threads at once that a backend of these options has, on all its devices; the best
+// of several rounds, in less than half a second. Throws as make_backend does.
 Peak measure_peak(const Options& options);
 
 }  // namespace towers::cpu

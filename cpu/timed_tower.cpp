@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "core/variables.h"
-#include "cpu/available_threads.h"
 #include "cpu/layer_clock.h"
 #include "cpu/machine.h"
 #include "cpu/plan.h"
@@ -14,8 +13,7 @@ class TimedTower::Impl {
   Impl(const Options& options, const Net& net, const CompileOptions& compile)
       : layers_(net.layers.size()),
         layout_(net),
-        machine_(find_target(options.simd), {threads_of(options)},
-                 options.pin_threads ? processors_for(threads_of(options)) : std::vector<int>()),
+        machine_(options),
         clock_(layers_, pool().threads()),
         plan_(net, layout_, {compile.batch_size, true, choose_arithmetic(compile)},
               machine_.kernels(), pool(), &clock_),
@@ -48,9 +46,6 @@ class TimedTower::Impl {
   }
 
  private:
-  static int threads_of(const Options& options) {
-    return options.threads == 0 ? available_threads() : options.threads;
-  }
   ThreadPool& pool() { return machine_.pool(0); }
 
   std::size_t layers_;

@@ -19,8 +19,8 @@ struct LayerTime {
 
 class TimedTower {
  public:
-  // One tower on one device; of `compile` batch_size and convolution count. Throws as make_backend
-  // and Backend::compile do.
+  // One tower on the first device; of `compile` batch_size, precision and convolution count. Throws
+  // as make_backend and Backend::compile do.
   TimedTower(const Options& options, const Net& net, const CompileOptions& compile);
   ~TimedTower();
 

@@ -269,5 +269,9 @@ TEST_CASE("bench refuses lists that do not matter to what it measures") {
   CHECK(contains(run.err, "--precision has several values"));
   CHECK(bench({"--input_threads=1,2"}).exit_code == 2);
   CHECK(bench({"--what=layers", "--num_gpus=2"}).exit_code == 2);
+  const ProcessResult devices = bench({"--what=layers", "--cpu_devices=2"});
+  CHECK(devices.exit_code == 2);
+  CHECK(lines_of(devices.err).size() == 1);
+  CHECK(contains(devices.err, "leave --cpu_devices out"));
   CHECK(bench({"--simd=ABACUS"}).exit_code == 2);
 }
