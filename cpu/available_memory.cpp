@@ -6,6 +6,8 @@
 #include <fstream>
 #include <string>
 
+#include "cpu/control_groups.h"
+
 namespace towers::cpu {
 namespace {
 
@@ -29,10 +31,11 @@ std::optional<std::uint64_t> memory_within_reach(const std::filesystem::path& pr
   }
   if (!available) return std::nullopt;
   std::uint64_t reach = *available + swap + resident(proc);
-  for (const char* name : {"memory.max", "memory/memory.limit_in_bytes"}) {
-    std::ifstream file(cgroup / name);
-    if (std::uint64_t limit = 0; file >> limit) reach = std::min(reach, limit);  // "max": none
-  }
+  for (const auto& group : control_groups(text_of(proc / "self/cgroup"), cgroup, "memory"))
+    for (const char* name : {"memory.max", "memory.limit_in_bytes"}) {
+      std::ifstream file(group / name);
+      if (std::uint64_t limit = 0; file >> limit) reach = std::min(reach, limit);  // "max": none
+    }
   return reach;
 }
 

@@ -8,9 +8,10 @@
 namespace towers::cpu {
 
 // Bytes that this process may come to hold, those that it holds counted in: what the system has
-// available (MemAvailable and free swap space of `proc`/meminfo, as in proc(5)), and no more than a
-// container's limit (memory.max of `cgroup`, or version 1's memory/memory.limit_in_bytes). Nothing
-// where the system does not say. It hands out more than that and kills who comes to use it.
+// available (MemAvailable and free swap space of `proc`/meminfo, as in proc(5)), and no more than
+// the least limit of its control groups, which `proc`/self/cgroup names and `cgroup` has
+// (memory.max, or version 1's memory.limit_in_bytes). Nothing where the system does not say. It
+// hands out more than that and kills who comes to use it.
 std::optional<std::uint64_t> memory_within_reach(
     const std::filesystem::path& proc = "/proc",
     const std::filesystem::path& cgroup = "/sys/fs/cgroup");

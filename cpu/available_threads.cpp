@@ -4,21 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <thread>
 
 #include "core/error.h"
 #include "cpu/backend.h"
+#include "cpu/control_groups.h"
 
 namespace towers::cpu {
 namespace {
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // quota / period in processors. Version 2 has both in one file, and "max" for no limit; version 1
 // has -1.
@@ -28,14 +22,6 @@ std::optional<double> quota_of(const std::filesystem::path& group) {
   double quota = 0, period = 0;
   if (!(text >> quota >> period) || quota <= 0 || period <= 0) return std::nullopt;
   return quota / period;
-}
-
-// Whether a list of controllers, "cpu,cpuacct", has the one named "cpu".
-bool has_cpu(const std::string& controllers) {
-  std::istringstream list(controllers);
-  for (std::string name; std::getline(list, name, ',');)
-    if (name == "cpu") return true;
-  return false;
 }
 
 }  // namespace
@@ -71,21 +57,9 @@ std::vector<int> processors_for(int threads, int first) {
 std::optional<int> cgroup_threads(const std::string& membership,
                                   const std::filesystem::path& mount) {
   std::optional<double> least;
-  std::istringstream lines(membership);
-  for (std::string line; std::getline(lines, line);) {  // "4:cpu,cpuacct:/a/b" or "0::/a/b"
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (!controllers.empty() && !has_cpu(controllers)) continue;
-    const std::filesystem::path hierarchy = mount / controllers;
-    // In a container the path may be the host's, of which only the end, or nothing, is mounted
-    // here: folders that are not there set no limit.
-    std::filesystem::path group = std::filesystem::path(line.substr(second + 1)).relative_path();
-    for (;; group = group.parent_path()) {
-      const std::optional<double> quota = quota_of(hierarchy / group);
-      if (quota && (!least || *quota < *least)) least = quota;
-      if (group.empty()) break;
-    }
+  for (const std::filesystem::path& group : control_groups(membership, mount, "cpu")) {
+    const std::optional<double> quota = quota_of(group);
+    if (quota && (!least || *quota < *least)) least = quota;
   }
   if (!least) return std::nullopt;
   return std::max(1, static_cast<int>(std::ceil(*least)));

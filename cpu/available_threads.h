@@ -16,12 +16,9 @@ std::vector<int> allowed_processors();
 // are fewer than `threads`.
 std::vector<int> processors_for(int threads, int first = 0);
 
-// Processors that control groups allow, rounded up, or nothing where they set no limit.
-// `membership` is the text of /proc/self/cgroup, `mount` the folder where control groups are
-// mounted
-// (/sys/fs/cgroup); the quotas of all groups above count too. Version 2 (cpu.max) and version 1
-// (cpu.cfs_quota_us), as in the kernel's Documentation/admin-guide/cgroup-v2.rst and
-// Documentation/scheduler/sched-bwc.rst.
+// Processors that control groups allow (control_groups has the arguments), rounded up, or nothing
+// where they set no limit. Version 2's cpu.max and version 1's cpu.cfs_quota_us, as in the kernel's
+// Documentation/admin-guide/cgroup-v2.rst and Documentation/scheduler/sched-bwc.rst.
 std::optional<int> cgroup_threads(const std::string& membership,
                                   const std::filesystem::path& mount);
 
