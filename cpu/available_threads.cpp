@@ -47,7 +47,7 @@ std::vector<int> processors_for(int threads, int first) {
     throw UsageError(
         "--pin_threads keeps each compute thread on a processor of its own, and there are " +
         std::to_string(threads) + " threads for " + std::to_string(processors.size()) +
-        " processors; lower --compute_threads");
+        " processors; " + kFewerThreads);
   std::rotate(processors.begin(), processors.begin() + first % static_cast<int>(processors.size()),
               processors.end());
   processors.resize(static_cast<std::size_t>(threads));

@@ -11,6 +11,10 @@ namespace towers::cpu {
 // Numbers of the processors in the affinity mask, ascending; empty where the system does not say.
 std::vector<int> allowed_processors();
 
+// What helps against too many threads: each device has one of its own at least.
+inline constexpr const char* kFewerThreads =
+    "lower --compute_threads, or --cpu_devices where that is more";
+
 // `threads` of them, to keep a thread on each, from number `first` on, and round again behind the
 // last: processes that have the same ones begin at different places. Throws UsageError where there
 // are fewer than `threads`.

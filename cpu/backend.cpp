@@ -31,12 +31,15 @@ void check_batch_size(int batch_size) {
 
 // Compiles with `make`; a lack of memory becomes an Error that says what to lower.
 template <class Make>
-auto compiled(int batch_size, Make make) {
+auto compiled(std::size_t towers, int batch_size, Make make) {
   try {
     return make();
   } catch (const std::bad_alloc&) {
-    throw Error("not enough memory for a batch of " + std::to_string(batch_size) +
-                " images per tower; lower --batch_size");
+    const std::string batch = counted(batch_size, "image");
+    if (towers == 1)
+      throw Error("not enough memory for a batch of " + batch + "; lower --batch_size");
+    throw Error("not enough memory for " + std::to_string(towers) + " towers with a batch of " +
+                batch + " each; lower --num_gpus" + (batch_size > 1 ? " or --batch_size" : ""));
   }
 }
 
@@ -74,7 +77,8 @@ class CpuBackend final : public Backend {
     check_batch_size(options.batch_size);
     if (options.device_of_tower.empty()) throw UsageError("--num_gpus must be at least 1");
     for (const int device : options.device_of_tower) check_device(device);
-    return compiled(options.batch_size, [&]() -> std::unique_ptr<Towers> {
+    const std::size_t towers = options.device_of_tower.size();
+    return compiled(towers, options.batch_size, [&]() -> std::unique_ptr<Towers> {
       if (options.precision == Precision::fp64)
         return std::make_unique<CpuTowers<Fp64>>(machine_, net, options);
       return std::make_unique<CpuTowers<Fp32>>(machine_, net, options);
@@ -86,7 +90,7 @@ class CpuBackend final : public Backend {
     choose_arithmetic({.precision = precision});
     check_batch_size(batch_size);
     check_device(device);
-    return compiled(batch_size, [&]() -> std::unique_ptr<Inference> {
+    return compiled(1, batch_size, [&]() -> std::unique_ptr<Inference> {
       if (precision == Precision::fp64)
         return std::make_unique<CpuInference<Fp64>>(machine_, net, batch_size, precision, device);
       return std::make_unique<CpuInference<Fp32>>(machine_, net, batch_size, precision, device);

@@ -93,7 +93,7 @@ auto compiled(const std::string& what, Make make) {
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
     throw Error("oneDNN cannot compute " + what + " in bf16 (" + error.message +
-                "); --convolution=direct does without it");
+                "); --precision=fp32 does without it");
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/trace.h"
+#include "cpu/available_threads.h"
 #include "cpu/denormals.h"
 
 namespace towers::cpu {
@@ -60,7 +61,7 @@ ThreadPool::ThreadPool(int threads, std::string name, std::span<const int> proce
   } catch (const std::system_error& e) {
     stop();
     throw Error("cannot start " + std::to_string(threads) + " compute threads (" + e.what() +
-                "); lower --compute_threads");
+                "); " + kFewerThreads);
   }
   try {
     keep_on(processors);

@@ -134,4 +134,13 @@ TEST_CASE("a batch that memory does not hold is one line that says what to lower
   CHECK(contains(run.err, "memory"));
   CHECK(contains(run.err, "--batch_size"));
   CHECK_FALSE(fs::exists(folder.path() / "run/checkpoint"));
+
+  // A smaller batch there is not.
+  const ProcessResult towers =
+      quick_run(folder.path() / "towers", 1, {"--batch_size=1", "--num_gpus=1024"},
+                {.address_space_limit = 3'000'000'000});
+  CHECK(towers.exit_code == 1);
+  CHECK(lines_of(towers.err).size() == 1);
+  CHECK(contains(towers.err, "lower --num_gpus"));
+  CHECK_FALSE(contains(towers.err, "--batch_size"));
 }

@@ -19,6 +19,8 @@ TEST_CASE("threads are pinned to the processors that are allowed, or refused") {
   CHECK(make_backend({allowed, 1, "auto", true})->devices().at(0).threads == allowed);
   CHECK_THROWS_WITH(make_backend({allowed + 1, 1, "auto", true}),
                     Catch::Contains("--pin_threads") && Catch::Contains("lower --compute_threads"));
+  CHECK_THROWS_WITH(make_backend({0, allowed + 1, "auto", true}),
+                    Catch::Contains("or --cpu_devices where that is more"));
 }
 
 TEST_CASE("pinning begins at any of the processors and goes round behind the last") {

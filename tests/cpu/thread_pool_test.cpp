@@ -1,6 +1,7 @@
 #include "cpu/thread_pool.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "cpu/available_threads.h"
+#include "tests/data/without_rights.h"
 
 namespace towers::cpu::test {
 namespace {
@@ -174,6 +176,16 @@ TEST_CASE("the calling thread leads a job that runs, and flushes denormals meanw
   pool.start(started);
   pool.wait();
   CHECK(leader != here);
+}
+
+TEST_CASE("threads that cannot be started are an error that says what to lower") {
+  const std::string error = towers::test::error_without_rights([] {
+    const rlimit none{1, 1};
+    ::setrlimit(RLIMIT_NPROC, &none);
+    ThreadPool pool(5);
+  });
+  CHECK_THAT(error, Catch::StartsWith("cannot start 5 compute threads ("));
+  CHECK_THAT(error, Catch::EndsWith(kFewerThreads));
 }
 
 }  // namespace
