@@ -151,11 +151,11 @@ Json bench_row(const Json& settings, const BenchCase& c, const Measurement& m,
   const double executed = m.executed * examples * steps_per_second;
   row["gflops"] = known(1e-9 * m.operations * examples * steps_per_second);
   row["executed_gflops"] = known(1e-9 * executed);
-  // The peak is fp32's.
-  const bool has_floor = peak.flops > 0 && c.options.precision == "fp32";
-  row["share_of_floor"] = has_floor ? known(executed / peak.flops) : Json();
-  row["mbytes_per_step"] = known(1e-6 * m.bytes);
-  row["gbytes_per_sec"] = known(1e-9 * m.bytes * steps_per_second);
+  // The peak is fp32's, and bytes are counted as fp32 has them.
+  const bool fp32 = c.options.precision == "fp32";
+  row["share_of_floor"] = fp32 && peak.flops > 0 ? known(executed / peak.flops) : Json();
+  row["mbytes_per_step"] = fp32 ? known(1e-6 * m.bytes) : Json();
+  row["gbytes_per_sec"] = fp32 ? known(1e-9 * m.bytes * steps_per_second) : Json();
   row["peak_gflops"] = known(1e-9 * peak.flops);
   row["peak_gbytes_per_sec"] = known(1e-9 * peak.bytes);
   row["input_share"] = settings["what"] == "train" ? Json(m.input_share) : Json();

@@ -85,6 +85,19 @@ TEST_CASE("bench prints a row of JSON for each combination, in order") {
   }
 }
 
+TEST_CASE("bench leaves empty what it counts as fp32 has it, at another precision") {
+  const std::vector<OrderedJson> rows =
+      rows_of(bench({"--json", "--batch_size=2", "--precision=bf16,fp64", "--compute_threads=1"}));
+  REQUIRE(rows.size() == 2);
+  for (const OrderedJson& row : rows) {
+    CHECK(row["gflops"] > 0);
+    for (const char* name : {"share_of_floor", "mbytes_per_step", "gbytes_per_sec"}) {
+      INFO(name);
+      CHECK(row[name].is_null());
+    }
+  }
+}
+
 TEST_CASE("bench measures the input, alone and with steps") {
   const std::vector<OrderedJson> input =
       rows_of(bench({"--what=input", "--json", "--batch_size=8", "--input_threads=0,1"}));
