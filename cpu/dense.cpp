@@ -23,7 +23,6 @@ class DenseStage final : public Stage {
         setting_(setting),
         gemm_(setting.kernels->gemm) {
     const auto size = [](std::ptrdiff_t values) { return static_cast<std::size_t>(values); };
-    packed_biases_ = setting.memory->floats(size(gemm_.padded(outputs_)));
     if (!setting.training) return;
     panel_size_ = size(batch_ * gemm_.panel);
     panels_ = setting.memory->floats(panel_size_ * size(setting.pool->threads()));
@@ -31,8 +30,8 @@ class DenseStage final : public Stage {
   }
 
   void prepare(std::span<const float> variables) override {
-    std::copy_n(variables.data() + biases_.offset, outputs_, packed_biases_.data());
     weights_now_ = variables.data() + weights_.offset;
+    biases_now_ = variables.data() + biases_.offset;
   }
 
   void forward(const float* in, float* out, int images, bool) override {
@@ -55,7 +54,7 @@ class DenseStage final : public Stage {
       g.c_row = outputs_;
       g.rows = images;
       g.columns = end - column;
-      g.start = packed_biases_.data() + column;
+      g.start = biases_now_ + column;
       g.relu = relu_;
       gemm_.gemm(g);
     });
@@ -148,9 +147,9 @@ class DenseStage final : public Stage {
   Variable weights_, biases_;
   LayerSetting setting_;
   GemmKernels gemm_;
-  const float* weights_now_ = nullptr;
+  const float *weights_now_ = nullptr, *biases_now_ = nullptr;
   const float* out_ = nullptr;
-  std::span<float> packed_biases_, panels_, packed_d_out_;
+  std::span<float> panels_, packed_d_out_;
   std::size_t panel_size_ = 0;
 };
 

@@ -44,7 +44,6 @@ class DirectConv2d final : public SpatialLayer {
     const auto size = [](std::ptrdiff_t values) { return static_cast<std::size_t>(values); };
     window_ = static_cast<std::ptrdiff_t>(kernel) * kernel;
     packed_weights_ = setting.memory->floats(size(window_ * inputs_ * gemm_.padded(outputs_)));
-    packed_biases_ = setting.memory->floats(size(gemm_.padded(outputs_)));
     if (setting.wants_input_gradient)
       turned_weights_ = setting.memory->floats(size(window_ * outputs_ * gemm_.padded(inputs_)));
     if (setting.training) {
@@ -60,7 +59,7 @@ class DirectConv2d final : public SpatialLayer {
 
   void prepare(std::span<const float> variables) override {
     const float* weights = variables.data() + weights_.offset;
-    std::copy_n(variables.data() + biases_.offset, outputs_, packed_biases_.data());
+    biases_now_ = variables.data() + biases_.offset;
     // One task per kernel position.
     setting_.pool->parallel_for(static_cast<int>(window_), [&](int position, int) {
       const float* from = weights + position * inputs_ * outputs_;
@@ -90,7 +89,7 @@ class DirectConv2d final : public SpatialLayer {
     g.groups = d_output_.extent.height;
     g.rows = d_output_.extent.width;
     g.columns = outputs_;
-    g.start = packed_biases_.data();
+    g.start = biases_now_;
     g.relu = convolution_.relu;
     gemm_.gemm(g);
   }
@@ -163,7 +162,8 @@ class DirectConv2d final : public SpatialLayer {
   std::ptrdiff_t window_ = 0;        // kernel positions
   std::ptrdiff_t pixels_ = 0;        // of the output
   Layout input_, d_output_;
-  std::span<float> packed_weights_, packed_biases_, turned_weights_;
+  const float* biases_now_ = nullptr;
+  std::span<float> packed_weights_, turned_weights_;
   std::span<float> packed_d_out_;  // per worker
   std::size_t packed_size_ = 0;
 };

@@ -191,7 +191,7 @@ void SumBlock(const Gemm& g, std::ptrdiff_t column, std::ptrdiff_t a_offset, boo
       if (!first)
         tile.start = tile.c;
       else if (g.start != nullptr)
-        tile.start = g.start + group * g.start_group + row * g.start_row + column;
+        tile.start = g.start + row * g.start_row + column;
       PrefetchTile(tile, rows, std::min(rows, g.rows - row - rows));
       PrefetchSource(next, group * tiles + t, g.groups * tiles);
       if (columns == kPanel)

@@ -15,9 +15,13 @@ namespace towers::cpu {
 // is `kernel` segments (one per kernel row) of `kernel * channels` contiguous values, so no patch
 // matrix is built; its groups are the rows of the output.
 //
-// B is packed (pack_panels): panels of GemmKernels::panel columns, the last one filled up with
-// zeros. Every element of C is one chain of multiply-adds over ascending k, whatever the tiling, so
-// the bytes do not depend on how rows and columns are shared out.
+// B is packed where b_k is 0: pack_panels' panels of GemmKernels::panel columns, the last one
+// filled up with zeros, one behind the other, so segments * segment_length * panel values apart.
+// Elsewhere it is read where it lies and packed on the way, with element (k, n) at
+// b[k * b_k + n * b_column].
+//
+// Every element of C is one chain of multiply-adds over ascending k, whatever the tiling, so the
+// bytes do not depend on how rows and columns are shared out.
 struct Gemm {
   const float* a = nullptr;
   std::ptrdiff_t a_group = 0, a_row = 0, a_segment = 0, a_k = 1;
@@ -28,10 +32,11 @@ struct Gemm {
   std::ptrdiff_t c_group = 0, c_row = 0;
   std::ptrdiff_t groups = 1, rows = 0, columns = 0;
 
-  // What the sums start from, times start_scale: null for zero, `c` itself to accumulate, a bias
-  // with strides of zero, a weight with c's strides.
+  // What the sums start from, times start_scale: null for zero; else that of row i of each group is
+  // at start + i * start_row, `columns` values long: a bias with a stride of zero, a weight with
+  // c's, and of one group `c` itself to accumulate.
   const float* start = nullptr;
-  std::ptrdiff_t start_group = 0, start_row = 0;
+  std::ptrdiff_t start_row = 0;
   float start_scale = 1;
   bool relu = false;  // max(0, x); NaN stays NaN
 };

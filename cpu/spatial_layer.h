@@ -59,7 +59,8 @@ class SpatialLayer {
   // The most images that a call takes. Fewer change no byte of what forward writes, nor of d_in.
   virtual int longest_run() const { return 1; }
 
-  // Once per step, before the first image, from the device's leader.
+  // Once per step, before the first image, from the device's leader. `variables` stay as they are
+  // until the step is over.
   virtual void prepare(std::span<const float> /*variables*/) {}
   virtual void forward(ConstView in, View out, Run run) = 0;
   virtual void backward(const RunGradients& gradients, Run run) = 0;

@@ -83,13 +83,12 @@ void check(const GemmKernels& kernels, const Shape& s, std::mt19937& random) {
             static_cast<float>(n % 7);
   g.c = c.data();
   const std::vector<float> before = c;
-  const std::vector<float> other = integers(s.groups * g.c_group + kernels.panel, random);
+  // Nothing is read beyond: sanitizers would say so.
+  const std::vector<float> other =
+      integers(s.start == Shape::bias ? s.columns : s.rows * g.c_row, random);
   if (s.start != Shape::zero) {
     g.start = s.start == Shape::accumulate ? c.data() : other.data();
-    if (s.start != Shape::bias) {
-      g.start_group = g.c_group;
-      g.start_row = g.c_row;
-    }
+    if (s.start != Shape::bias) g.start_row = g.c_row;
     if (s.start == Shape::scaled) g.start_scale = 3;
   }
   g.relu = s.relu;
@@ -103,7 +102,8 @@ void check(const GemmKernels& kernels, const Shape& s, std::mt19937& random) {
         double sum = 0;
         if (s.start == Shape::bias) sum = static_cast<double>(at(other, n));
         if (s.start == Shape::accumulate) sum = static_cast<double>(at(before, place));
-        if (s.start == Shape::scaled) sum = 3.0 * static_cast<double>(at(other, place));
+        if (s.start == Shape::scaled)
+          sum = 3.0 * static_cast<double>(at(other, i * g.start_row + n));
         for (std::ptrdiff_t k = 0; k < k_values; ++k)
           sum += static_cast<double>(at(a, group * g.a_group + i * g.a_row +
                                                k / s.segment_length * g.a_segment +
@@ -135,6 +135,7 @@ TEST_CASE("matrix products of all shapes are exact") {
         s.transposed = random() % 2 != 0;
         s.b = static_cast<decltype(s.b)>(random() % 3);
         s.start = static_cast<decltype(s.start)>(random() % 4);
+        if (s.start == Shape::accumulate) s.groups = 1;  // all groups start from the same
         s.relu = random() % 2 != 0;
         CAPTURE(rows, columns, s.groups, s.segments, s.segment_length, s.transposed, s.b, s.start,
                 s.relu);
