@@ -22,7 +22,8 @@ LayerOperations winograd_operations(const Convolution& convolution, const Extent
   const double inputs = input.channels, outputs = convolution.outputs;
   double image = transform_operations(W::input());
   // A narrow image's columns are transformed once for all tiles that share them.
-  if (!wants_input_gradient && NarrowWinogradKernels::takes(input.channels))
+  if (m == NarrowWinogradKernels::kOutputs && input.channels == NarrowWinogradKernels::kChannels &&
+      !wants_input_gradient)
     image *= (W::kTile + m + (W::kTile - m) / static_cast<double>(columns)) / (2 * W::kTile);
   const double products = 2 * tiles * W::kTile * W::kTile * inputs * outputs;
   // Once a step, and once for each block of images.

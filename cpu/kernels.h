@@ -21,8 +21,7 @@ struct Kernels {
         bf16(bf16_kernels(target)),
         winograd2(winograd_kernels(target, 2)),
         winograd4(winograd_kernels(target, 4)),
-        narrow_winograd2(narrow_winograd_kernels(target, 2)),
-        narrow_winograd4(narrow_winograd_kernels(target, 4)) {}
+        narrow_winograd4(narrow_winograd_kernels(target)) {}
 
   // That all of them were compiled for.
   SimdTarget target() const { return gemm.target; }
@@ -34,7 +33,7 @@ struct Kernels {
   AverageKernels average;
   Bf16Kernels bf16;
   WinogradKernels winograd2, winograd4;
-  NarrowWinogradKernels narrow_winograd2, narrow_winograd4;
+  NarrowWinogradKernels narrow_winograd4;
 };
 
 }  // namespace towers::cpu

@@ -80,11 +80,12 @@ std::unique_ptr<SpatialLayer> make_winograd_conv2d(const Convolution& convolutio
                                                    const Variable& biases,
                                                    const WinogradKernels& kernels,
                                                    const LayerSetting& setting);
-// The same for inputs that NarrowWinogradKernels takes, and whose gradient is not wanted.
-std::unique_ptr<SpatialLayer> make_narrow_winograd_conv2d(
-    const Convolution& convolution, const Extent& input, const Variable& weights,
-    const Variable& biases, const WinogradKernels& kernels, const NarrowWinogradKernels& narrow,
-    const LayerSetting& setting);
+// By NarrowWinogradKernels: of images with that many channels, whose gradient is not wanted.
+std::unique_ptr<SpatialLayer> make_narrow_winograd_conv2d(const Convolution& convolution,
+                                                          const Extent& input,
+                                                          const Variable& weights,
+                                                          const Variable& biases,
+                                                          const LayerSetting& setting);
 std::unique_ptr<SpatialLayer> make_max_pool(const MaxPool& pool, const Extent& input,
                                             const Extent& output, const LayerSetting& setting);
 std::unique_ptr<SpatialLayer> make_local_response_norm(const LocalResponseNorm& norm,

@@ -93,17 +93,15 @@ std::unique_ptr<SpatialLayer> make_conv2d(const Convolution& convolution, const 
     return make_onednn_conv2d(convolution, input, output, weights, biases, setting);
   if (setting.arithmetic.products == Products::bf16_emulated)
     return make_emulated_conv2d(convolution, input, output, weights, biases, setting);
-  const auto winograd = [&](const WinogradKernels& kernels, const NarrowWinogradKernels& narrow) {
-    if (narrow.takes(input.channels) && !setting.wants_input_gradient)
-      return make_narrow_winograd_conv2d(convolution, input, weights, biases, kernels, narrow,
-                                         setting);
-    return make_winograd_conv2d(convolution, input, weights, biases, kernels, setting);
-  };
   switch (choose_convolution_method(setting.arithmetic.convolution, convolution, input)) {
     case ConvolutionMethod::winograd4:
-      return winograd(setting.kernels->winograd4, setting.kernels->narrow_winograd4);
+      if (input.channels == NarrowWinogradKernels::kChannels && !setting.wants_input_gradient)
+        return make_narrow_winograd_conv2d(convolution, input, weights, biases, setting);
+      return make_winograd_conv2d(convolution, input, weights, biases, setting.kernels->winograd4,
+                                  setting);
     case ConvolutionMethod::winograd2:
-      return winograd(setting.kernels->winograd2, setting.kernels->narrow_winograd2);
+      return make_winograd_conv2d(convolution, input, weights, biases, setting.kernels->winograd2,
+                                  setting);
     default:
       return make_direct_conv2d(convolution, input, output, weights, biases, setting);
   }

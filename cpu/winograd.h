@@ -67,14 +67,14 @@ struct WinogradKernels {
 // For kernels of 5 x 5; outputs: 2 or 4.
 WinogradKernels winograd_kernels(SimdTarget target, int outputs);
 
-// The same convolution of images with few channels, tile by tile: a matrix product at each position
-// would move more values than it multiplies. All products of a tile stay in registers.
+// F(4 x 4, 5 x 5) of coloured pictures, tile by tile: of so few channels a matrix product at each
+// position would move more values than it multiplies. All products of a tile stay in registers.
 //
 // inputs holds an image's transformed tiles, [tile][position][channel] without gaps; weights and
 // sums are [vector of outputs][position][channel][lane].
 struct NarrowWinogradKernels {
-  // Grey pictures and coloured ones: each number is a kernel of its own.
-  static bool takes(int channels) { return channels == 1 || channels == 3; }
+  static constexpr int kOutputs = 4, kKernel = 5, kTile = 8;  // of WinogradKernels, m, r, n
+  static constexpr int kChannels = 3;                         // of the images
 
   SimdTarget target = 0;     // that these were compiled for
   std::ptrdiff_t lanes = 0;  // of a vector
@@ -82,24 +82,21 @@ struct NarrowWinogradKernels {
 
   // From where the first tile starts, padding included; the image's pixels lie side by side.
   // `half` has half_size values. Writes up to a vector beyond the last tile's.
-  void (*transform)(const TileGrid&, int channels, ConstView in, float* half,
-                    float* inputs) = nullptr;
+  void (*transform)(const TileGrid&, ConstView in, float* half, float* inputs) = nullptr;
   // grid.channels are the outputs'.
-  void (*convolve)(const TileGrid&, int channels, const float* inputs, const float* weights,
-                   View out, const Finish&) = nullptr;
+  void (*convolve)(const TileGrid&, const float* inputs, const float* weights, View out,
+                   const Finish&) = nullptr;
   // Adds to sums the gradient of the transformed weights, to bias_sums (a whole number of vectors)
   // that of the biases.
-  void (*add_gradient)(const TileGrid&, int channels, const float* inputs, ConstView d_out,
-                       float* sums, float* bias_sums) = nullptr;
+  void (*add_gradient)(const TileGrid&, const float* inputs, ConstView d_out, float* sums,
+                       float* bias_sums) = nullptr;
 
   // Scratch memory of `transform`: the rows that a row of tiles spans.
-  std::ptrdiff_t half_size(const TileGrid& grid, const WinogradKernels& kernels,
-                           int channels) const {
-    const std::ptrdiff_t columns = grid.columns * kernels.outputs + kernels.kernel - 1;
-    return kernels.n * (columns * channels + lanes);
+  std::ptrdiff_t half_size(const TileGrid& grid) const {
+    return kTile * ((grid.columns * kOutputs + kKernel - 1) * kChannels + lanes);
   }
 };
 
-NarrowWinogradKernels narrow_winograd_kernels(SimdTarget target, int outputs);
+NarrowWinogradKernels narrow_winograd_kernels(SimdTarget target);
 
 }  // namespace towers::cpu

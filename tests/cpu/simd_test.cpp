@@ -25,7 +25,6 @@ TEST_CASE("every kernel comes from the target asked for") {
     CHECK(kernels.bf16.target == target);
     CHECK(kernels.winograd2.target == target);
     CHECK(kernels.winograd4.target == target);
-    CHECK(kernels.narrow_winograd2.target == target);
     CHECK(kernels.narrow_winograd4.target == target);
   });
 }
