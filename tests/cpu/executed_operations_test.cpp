@@ -86,3 +86,31 @@ TEST_CASE("Winograd's transforms execute their products, and some operations aro
   // Larger batches share the weights' transforms among more examples.
   CHECK(executed_operations(net, "winograd4", 1024)[3].step() < executed[3].step());
 }
+
+TEST_CASE("a narrow image's columns are transformed once for all tiles that share them") {
+  const Net net = cifar10_net();
+  using W = cpu::Winograd<4, 5>;
+  const LayerOperations executed = executed_operations(net, "winograd4", 128)[0];
+  // conv1: 6 rows of 6 tiles, 3 channels to 64. A row of tiles spans 28 columns of pixels; then
+  // each tile has 8 rows. A transform in both dimensions is 16 of those in one.
+  const double image = 3 * 6 * (28 + 6 * 8) * transform_operations(W::input()) / 16.0;
+  const double products = 2.0 * 36 * 64 * 3 * 64;
+  const double kernels = 3 * 64 / 128.0;
+  CHECK(executed.forward ==
+        Approx(products + image + 36 * 64.0 * transform_operations(folded(W::output())) +
+               kernels * transform_operations(W::kernel()))
+            .epsilon(1e-12));
+  CHECK(executed.backward ==
+        Approx(products + image + 36 * 64.0 * transform_operations(cpu::transposed(W::output())) +
+               kernels * cpu::blocks_of(128) *
+                   transform_operations(folded(cpu::transposed(W::kernel()))))
+            .epsilon(1e-12));
+  // F(2x2, 5x5) transforms each of its 12 by 12 tiles by itself.
+  using W2 = cpu::Winograd<2, 5>;
+  CHECK(executed_operations(net, "winograd2", 128)[0].forward ==
+        Approx(2.0 * 144 * 36 * 3 * 64 +
+               144.0 * (3 * transform_operations(W2::input()) +
+                        64 * transform_operations(folded(W2::output()))) +
+               kernels * transform_operations(W2::kernel()))
+            .epsilon(1e-12));
+}
