@@ -12,7 +12,10 @@
 
 namespace towers::cpu {
 
-// By setting.arithmetic.products.
+// By setting.arithmetic.products: out = in * weights + biases, then the layer's relu, if any. in:
+// [images][inputs], weights: [inputs][outputs], out: [images][outputs], their gradients alike; with
+// setting.relu_input d_in is zero where `in` is not positive. `variables` stay as they are from
+// prepare until the step is over.
 std::unique_ptr<Stage> make_dense(const Layer& layer, std::size_t inputs, const Variable& weights,
                                   const Variable& biases, const LayerSetting& setting);
 

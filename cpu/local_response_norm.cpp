@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D>
 using V = hn::Vec<D>;
 
-// Calls step(d, c) for all channels, in whole vectors and then one by one.
+// Calls FUNCTION(d, c, ...) for all channels, in whole vectors and then one by one.
 #define TOWERS_FOR_CHANNELS(channels, FUNCTION, ...)                             \
   do {                                                                           \
     const hn::ScalableTag<float> whole;                                          \

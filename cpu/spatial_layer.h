@@ -40,8 +40,10 @@ struct Run {
 // The gradients of variables are summed over the calls of a worker from one with `begins` to one
 // with `ends`; `weights` needs to hold the sum after the last one alone.
 struct RunGradients {
-  ConstView in, d_out;
-  View d_in;                 // written whole, unless its data is null
+  ConstView in;
+  ConstView d_out;           // before the layer's own relu, whose gradient is in it already
+  View d_in;                 // written whole, unless its data is null; with relu_input zero where
+                             // `in` is not positive
   std::span<float> weights;  // the chain's gradients from gradient_origin on
   bool begins = true, ends = true;
 };
