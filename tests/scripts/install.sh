@@ -27,19 +27,4 @@ by_convention_and_movable() {
   fi
 }
 
-# The libraries that the archive brings, each one's licence beside them.
-copies_come_with_their_licences() {
-  command -v dpkg-query >/dev/null || { echo 'skipped: no dpkg-query'; return 0; }
-  cmake --install "$TOWERS_BUILD" --prefix "$work/a prefix" --component bundle >out 2>err || fail 'cmake --install'
-  [ ! -s err ] || fail "said: $(cat err)"
-  cd 'a prefix'
-  local library owner
-  for library in lib/towers/lib{stdc++,curl,protobuf}.so.*; do
-    owner=$(dpkg-query -S "*/${library##*/}" | sed 's/[:,].*//; /^lib32/d; /^libx32/d' | head -n 1)
-    [ -s "share/doc/towers/licences/$owner" ] || fail "no licence for $library, of $owner"
-  done
-  [ -s share/doc/towers/licences/nlohmann-json3-dev ] || fail 'no licence of a library of headers'
-  [ -s share/doc/towers/licences/common-licenses/LGPL-3 ] || fail 'no text of a licence that is referred to'
-}
-
 "$1"
