@@ -95,11 +95,11 @@ void RunFiles::open_metrics() {
   metrics_ = std::make_unique<data::MetricsLog>(options_.metrics_log);
   // A flagfile of another run names that run's log; a run's own is the one that its flags.txt
   // names.
-  const bool own = first_step_ == 0
-                       ? folder_->owns(options_.metrics_log)
-                       : is_same_file(data::file_of(state_.flag("metrics_log").value_or(""),
-                                                    folder_->path()),
-                                      options_.metrics_log);
+  const bool own =
+      first_step_ == 0
+          ? folder_->owns(options_.metrics_log)
+          : is_same_file(data::file_of(state_.flag("metrics_log").value_or(""), folder_->path()),
+                         options_.metrics_log);
   if (metrics_->has_rows() && !own)
     throw Error("--metrics_log=" + options_.metrics_log +
                 " holds the rows of another run; delete it, or give another name");
