@@ -61,6 +61,12 @@ Rank<T>::Rank(const Net& net, const VariableLayout& layout, const std::vector<Pi
 }
 
 template <class T>
+void Rank<T>::check() {
+  compute_.done();
+  reduction_.done();
+}
+
+template <class T>
 void Rank<T>::enqueue_part(const Slot& slot, std::size_t part) {
   if (part == 0) plan_->forward(compute_, slot.images.data());
   plan_->backward(compute_, slot.images.data(), slot.labels.data(), part);

@@ -43,6 +43,7 @@ class Rank {
   const std::vector<int>& towers() const { return options_.towers; }
   Stream& compute() { return compute_; }
   Stream& reduction() { return reduction_; }
+  void check();        // throws Error where the GPU has failed; does not wait
   float loss_scale();  // of the step enqueued last; waits for the compute stream
   // Whether updates are launched as graphs. False where CUDA does not tell which part of a captured
   // graph the update is: then every update is enqueued by itself, which takes longer.

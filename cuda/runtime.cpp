@@ -12,13 +12,16 @@ namespace towers::cuda {
 namespace {
 
 // "GPU 0 (NVIDIA H200)"; the name is left out where even that cannot be asked.
-std::string device_in_use() {
-  int device = 0;
+std::string name_of(int device) {
   cudaDeviceProp properties;
-  if (cudaGetDevice(&device) != cudaSuccess) return "the GPU";
   const std::string name = "GPU " + std::to_string(device);
   if (cudaGetDeviceProperties(&properties, device) != cudaSuccess) return name;
   return name + " (" + properties.name + ")";
+}
+
+std::string device_in_use() {
+  int device = 0;
+  return cudaGetDevice(&device) == cudaSuccess ? name_of(device) : "the GPU";
 }
 
 std::string advice(cudaError_t status) {
@@ -44,28 +47,33 @@ std::string mebibytes(std::size_t bytes) {
 }
 
 // Of a query's answer. "Not ready" is kept like an error, for which the next who looks takes it.
-bool is_done(cudaError_t status, const char* query) {
+bool is_done(cudaError_t status, const char* query, int device) {
   if (status == cudaErrorNotReady) {
     cudaGetLastError();
     return false;
   }
-  check(status, query);
+  check(status, query, device);
   return true;
+}
+
+[[noreturn]] void fail(cudaError_t status, std::string_view call, const std::string& device) {
+  cudaGetLastError();  // an error that does not stay is not to be found again by the next call
+  throw Error(std::string(call.substr(0, call.find('('))) + " failed on " + device + ": " +
+              cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")" + advice(status));
 }
 
 }  // namespace
 
 void check(cudaError_t status, const char* call) {
-  if (status == cudaSuccess) return;
-  cudaGetLastError();  // an error that does not stay is not to be found again by the next call
-  const std::string_view text(call);
-  throw Error(std::string(text.substr(0, text.find('('))) + " failed on " + device_in_use() + ": " +
-              cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")" + advice(status));
+  if (status != cudaSuccess) fail(status, call, device_in_use());
+}
+void check(cudaError_t status, const char* call, int device) {
+  if (status != cudaSuccess) fail(status, call, name_of(device));
 }
 
 DeviceGuard::DeviceGuard(int device) {
   TOWERS_CUDA(cudaGetDevice(&former_));
-  TOWERS_CUDA(cudaSetDevice(device));
+  TOWERS_CUDA_OF(device, cudaSetDevice(device));
 }
 DeviceGuard::~DeviceGuard() {
   cudaSetDevice(former_);
@@ -79,16 +87,16 @@ Stream::~Stream() {
   cudaStreamDestroy(stream_);
 }
 void Stream::wait(const Event& event) {
-  TOWERS_CUDA(cudaStreamWaitEvent(stream_, event.get(), 0));
+  TOWERS_CUDA_OF(device_, cudaStreamWaitEvent(stream_, event.get(), 0));
 }
 void Stream::synchronize() {
-  TOWERS_CUDA(cudaStreamSynchronize(stream_));
+  TOWERS_CUDA_OF(device_, cudaStreamSynchronize(stream_));
 }
 bool Stream::done() {
-  return is_done(cudaStreamQuery(stream_), "cudaStreamQuery");
+  return is_done(cudaStreamQuery(stream_), "cudaStreamQuery", device_);
 }
 
-Event::Event(int device) {
+Event::Event(int device) : device_(device) {
   const DeviceGuard guard(device);
   TOWERS_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
 }
@@ -96,13 +104,13 @@ Event::~Event() {
   cudaEventDestroy(event_);
 }
 void Event::record(Stream& stream) {
-  TOWERS_CUDA(cudaEventRecord(event_, stream.get()));
+  TOWERS_CUDA_OF(device_, cudaEventRecord(event_, stream.get()));
 }
 void Event::synchronize() {
-  TOWERS_CUDA(cudaEventSynchronize(event_));
+  TOWERS_CUDA_OF(device_, cudaEventSynchronize(event_));
 }
 bool Event::done() {
-  return is_done(cudaEventQuery(event_), "cudaEventQuery");
+  return is_done(cudaEventQuery(event_), "cudaEventQuery", device_);
 }
 
 // An error may end a compilation with work under way, and CUDA does not promise that freeing waits.
@@ -152,13 +160,16 @@ std::shared_ptr<void> allocate_pinned(std::size_t bytes) {
 }
 
 void copy_to_device(Stream& stream, void* device, const void* host, std::size_t bytes) {
-  TOWERS_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream.get()));
+  TOWERS_CUDA_OF(stream.device(),
+                 cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream.get()));
 }
 void copy_to_host(Stream& stream, void* host, const void* device, std::size_t bytes) {
-  TOWERS_CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream.get()));
+  TOWERS_CUDA_OF(stream.device(),
+                 cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream.get()));
 }
 void copy_on_device(Stream& stream, void* to, const void* from, std::size_t bytes) {
-  TOWERS_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream.get()));
+  TOWERS_CUDA_OF(stream.device(),
+                 cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream.get()));
 }
 
 Graph Graph::capture(Stream& stream, const std::function<void()>& enqueue) {

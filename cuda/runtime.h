@@ -15,10 +15,12 @@
 
 namespace towers::cuda {
 
-// Throws Error with the call, the device in use, what CUDA says and, where it is known, what to do.
-// Out of memory has words of its own (DeviceMemory).
+// Throws Error with the call, the device, what CUDA says and, where it is known, what to do. Out of
+// memory has words of its own (DeviceMemory). Without `device`: the one in use.
 void check(cudaError_t status, const char* call);
+void check(cudaError_t status, const char* call, int device);
 #define TOWERS_CUDA(call) ::towers::cuda::check((call), #call)
+#define TOWERS_CUDA_OF(device, call) ::towers::cuda::check((call), #call, device)
 
 // Makes `device` (a CUDA ordinal) the current one and restores the former one.
 class DeviceGuard {
@@ -66,6 +68,7 @@ class Event {
   bool done();         // does not wait
 
  private:
+  int device_;
   cudaEvent_t event_ = nullptr;
 };
 

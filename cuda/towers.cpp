@@ -102,12 +102,14 @@ CudaTowers<T>::~CudaTowers() {
 }
 
 // A GPU, a link or a process that fails leaves the other ranks' kernels waiting for ever, and with
-// them a host that synchronises.
+// them a host that synchronises. NCCL tells of links and processes, but never looks at a GPU's own
+// error: that is told by calls for this GPU alone.
 template <class T>
 template <class Done>
 void CudaTowers<T>::wait_for_ranks(const Done& done) {
   try {
     while (!done()) {
+      for (const auto& rank : ranks_) rank->check();
       all_reduce_->check();
       if (processes_ && processes_->failed()) processes_->wait();  // throws why
       std::this_thread::yield();

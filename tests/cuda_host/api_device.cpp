@@ -64,6 +64,11 @@ int current_device() {
   return device_in_use;
 }
 
+void fail_device(int device) {
+  const Locked world;
+  world->failed_devices |= 1u << device;
+}
+
 std::vector<int> take_contexts() {
   const Locked world;
   std::vector<int> devices;
@@ -128,6 +133,7 @@ cudaError_t cudaSetDevice(int device) {
   const Call world;
   if (world->settings.devices == 0) return world.returns(cudaErrorNoDevice);
   if (device < 0 || device >= world->settings.devices) return world.returns(cudaErrorInvalidDevice);
+  if (world->failed(device)) return world.error();
   device_in_use = device;
   world->contexts |= 1u << device;
   return cudaSuccess;
@@ -184,7 +190,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 
 cudaError_t cudaDeviceSynchronize() {
   const Call world;
-  if (world.refused()) return world.error();
+  if (world.refused(device_in_use)) return world.error();
   if (spoils_capture(*world)) return world.returns(cudaErrorStreamCaptureUnsupported);
   ++world->host_calls.waits;
   const int device = device_in_use;

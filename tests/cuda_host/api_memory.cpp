@@ -96,7 +96,7 @@ using namespace towers::cuda_host;
 cudaError_t cudaMalloc(void** memory, std::size_t size) {
   const Call world;
   *memory = nullptr;
-  if (world.refused()) return world.error();
+  if (world.refused(current_device())) return world.error();
   if (world->settings.devices == 0) return world.returns(cudaErrorNoDevice);
   if (spoils_capture(*world)) return world.returns(cudaErrorStreamCaptureUnsupported);
   if (size == 0) return cudaSuccess;
@@ -109,7 +109,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t size) {
 cudaError_t cudaHostAlloc(void** memory, std::size_t size, unsigned) {
   const Call world;
   *memory = nullptr;
-  if (world.refused()) return world.error();
+  if (world.refused(current_device())) return world.error();
   if (world->settings.devices == 0) return world.returns(cudaErrorNoDevice);
   if (spoils_capture(*world)) return world.returns(cudaErrorStreamCaptureUnsupported);
   if (size == 0) return cudaSuccess;
@@ -129,7 +129,7 @@ cudaError_t cudaFreeHost(void* memory) {
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   const Call world;
-  if (world.refused()) return world.error();
+  if (world.refused(current_device())) return world.error();
   world->contexts |= 1u << current_device();
   *total = world->memory.size();
   *free = *total - world->memory.used(current_device());
@@ -138,7 +138,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t size, cudaMemcpyKind kind) {
   const Call world;
-  if (world.refused()) return world.error();
+  if (world.refused(current_device())) return world.error();
   if (spoils_capture(*world)) return world.returns(cudaErrorStreamCaptureUnsupported);
   return copy(world, to, from, size, kind, *world->stream(nullptr), true);
 }
@@ -149,6 +149,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMe
   if (world.refused()) return world.error();
   CUstream_st* stream = world->stream(handle);
   if (stream == nullptr) return world.returns(cudaErrorInvalidResourceHandle);
+  if (world.refused(stream->device)) return world.error();
   return copy(world, to, from, size, kind, *stream, false);
 }
 
@@ -160,7 +161,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_
 // Of device memory: returns before it is done, as CUDA's does.
 cudaError_t cudaMemset(void* memory, int value, std::size_t size) {
   const Call world;
-  if (world.refused()) return world.error();
+  if (world.refused(current_device())) return world.error();
   if (spoils_capture(*world)) return world.returns(cudaErrorStreamCaptureUnsupported);
   return fill(world, memory, value, size, *world->stream(nullptr));
 }
@@ -170,5 +171,6 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t size, cudaStrea
   if (world.refused()) return world.error();
   CUstream_st* stream = world->stream(handle);
   if (stream == nullptr) return world.returns(cudaErrorInvalidResourceHandle);
+  if (world.refused(stream->device)) return world.error();
   return fill(world, memory, value, size, *stream);
 }

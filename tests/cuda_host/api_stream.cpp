@@ -20,6 +20,7 @@ cudaError_t launch_kernel(cudaStream_t handle, dim3 blocks, dim3 threads,
   CUstream_st* stream = world->stream(handle);
   if (stream == nullptr || stream->device != current_device())
     return world.returns(cudaErrorInvalidResourceHandle);
+  if (world.refused(stream->device)) return world.error();
   const std::uint64_t count = std::uint64_t{threads.x} * threads.y * threads.z;
   if (count == 0 || count > 1024 || threads.z > 64 || blocks.x == 0 || blocks.x > 0x7fffffff ||
       blocks.y == 0 || blocks.y > 65535 || blocks.z == 0 || blocks.z > 65535)
@@ -69,7 +70,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   if (stream == nullptr) return world.misuse("a stream");
   if (stream->capture != nullptr) stream->capture->invalid = true;
   stream->destroyed = true;
-  if (stream->queue.empty())
+  if (stream->queue.empty() || world->failed(stream->device))
     std::erase_if(world->streams, [stream](const auto& s) { return s.get() == stream; });
   return cudaSuccess;
 }
@@ -79,6 +80,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   if (world.refused()) return world.error();
   CUstream_st* stream = world->stream(handle);
   if (stream == nullptr) return world.returns(cudaErrorInvalidResourceHandle);
+  if (world.refused(stream->device)) return world.error();
   if (stream->capture != nullptr) {
     stream->capture->invalid = true;
     return world.returns(cudaErrorStreamCaptureUnsupported);
@@ -95,6 +97,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   if (world.refused()) return world.error();
   CUstream_st* stream = world->stream(handle);
   if (stream == nullptr) return world.returns(cudaErrorInvalidResourceHandle);
+  if (world.refused(stream->device)) return world.error();
   if (stream->capture != nullptr) {
     stream->capture->invalid = true;
     return world.returns(cudaErrorStreamCaptureUnsupported);
@@ -110,6 +113,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
   CUstream_st* stream = world->stream(handle);
   if (stream == nullptr || !world->alive(event))
     return world.returns(cudaErrorInvalidResourceHandle);
+  if (world.refused(stream->device)) return world.error();
   if (event->capture == nullptr) {
     if (event->last == nullptr) return cudaSuccess;  // nothing was recorded
     if (stream->capture != nullptr) {
@@ -160,6 +164,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
   CUstream_st* stream = world->stream(handle);
   if (stream == nullptr || !world->alive(event) || stream->device != event->device)
     return world.returns(cudaErrorInvalidResourceHandle);
+  if (world.refused(stream->device)) return world.error();
   event->capture = stream->capture;
   event->frontier = stream->frontier;
   if (stream->capture != nullptr) return cudaSuccess;
@@ -174,6 +179,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const Call world;
   if (world.refused()) return world.error();
   if (!world->alive(event)) return world.returns(cudaErrorInvalidResourceHandle);
+  if (world.refused(event->device)) return world.error();
   if (event->capture != nullptr) {
     event->capture->invalid = true;
     return world.returns(cudaErrorCapturedEvent);
@@ -188,6 +194,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   const Call world;
   if (world.refused()) return world.error();
   if (!world->alive(event)) return world.returns(cudaErrorInvalidResourceHandle);
+  if (world.refused(event->device)) return world.error();
   if (event->capture != nullptr) {
     event->capture->invalid = true;
     return world.returns(cudaErrorCapturedEvent);

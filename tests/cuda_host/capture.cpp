@@ -193,6 +193,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
   if (world.refused()) return world.error();
   CUstream_st* stream = world->stream(handle);
   if (stream == nullptr) return world.returns(cudaErrorInvalidResourceHandle);
+  if (world.refused(stream->device)) return world.error();
   if (world->graphs.count(executable) == 0) return world.returns(cudaErrorInvalidValue);
   if (stream->capture != nullptr) return world.returns(cudaErrorNotSupported);
   // The nodes outlive the executable graph, which may be destroyed while it runs.

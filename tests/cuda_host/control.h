@@ -32,6 +32,11 @@ struct HostCalls {
 };
 HostCalls take_host_calls();
 
+// The device fails: from now on nothing runs on it, and calls that have to do with it return an
+// error that stays. Other devices go on, as other CUDA contexts do. Giving memory back still works,
+// so that `finish` can tell what was forgotten.
+void fail_device(int device);
+
 // What profilers are told: the name of each range that begins and "end" where one does, of all
 // threads, since this was called last.
 std::vector<std::string> take_ranges();

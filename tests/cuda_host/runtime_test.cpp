@@ -53,7 +53,7 @@ TEST_CASE("out of memory says what was wanted, what there is and what to lower")
 TEST_CASE("what is wrong is told with the call, the device and the reason") {
   const Devices devices;
   CHECK_THROWS_WITH(Stream(1),
-                    "cudaSetDevice failed on GPU 0 (stand-in GPU): invalid device ordinal "
+                    "cudaSetDevice failed on GPU 1: invalid device ordinal "
                     "(cudaErrorInvalidDevice)");
   CHECK_THROWS_AS(Stream(1), Error);
   CHECK(cudaGetLastError() == cudaSuccess);  // forgotten

@@ -107,7 +107,7 @@ void World::run_ahead() {
 bool World::can_go_on() const {
   bool empty = true;
   for (const auto& s : streams) {
-    if (s->queue.empty()) continue;
+    if (s->queue.empty() || failed(s->device)) continue;
     empty = false;
     const Happening* after = s->queue.front().after.get();
     if (after == nullptr || after->done) return true;
@@ -120,7 +120,7 @@ bool World::step() {
   CUstream_st* next = nullptr;
   if (random() % 8 == 0) streams[random() % streams.size()]->priority = random();
   for (const auto& s : streams) {
-    if (s->queue.empty()) continue;
+    if (s->queue.empty() || failed(s->device)) continue;
     const Happening* after = s->queue.front().after.get();
     if (after != nullptr && !after->done) continue;
     if (next == nullptr || s->priority > next->priority) next = s.get();
@@ -171,7 +171,7 @@ bool World::wait_for_other_threads() {
 void World::run_all() {
   run_until([this] {
     return std::all_of(streams.begin(), streams.end(),
-                       [](const auto& s) { return s->queue.empty(); });
+                       [this](const auto& s) { return s->queue.empty() || failed(s->device); });
   });
 }
 

@@ -76,10 +76,12 @@ class World {
   std::vector<std::string> faults;
   cudaError_t sticky = cudaSuccess;  // after a fault, every call returns it
   unsigned contexts = 0;             // devices, a bit each, on which the process takes memory
+  unsigned failed_devices = 0;       // a bit each
   HostCalls host_calls;
 
   CUstream_st* stream(cudaStream_t handle) const;  // null where there is no such stream
   bool can_go_on() const;                          // some stream, or all are empty
+  bool failed(int device) const { return (failed_devices >> device & 1) != 0; }
   bool alive(cudaEvent_t event) const { return events.count(event) > 0; }
 
   // Enqueues on the stream, or records while it captures.
