@@ -21,14 +21,20 @@ class Convolution2d final : public Conv2d<T> {
   Convolution2d(const Conv2dSetting& setting, DeviceMemory& memory, Stream& stream)
       : s_(setting), filter_size_(filter_values(setting.shape)) {
     if (!s_.direct && kByCudnn<T>) {
-      const auto compile = [&](ConvolutionPass pass) {
-        return CudnnGraph::compile(s_, precision_of<T>(), pass, stream);
+      const auto compile = [&](ConvolutionPass pass, const char* name) {
+        std::string refusal;
+        std::unique_ptr<CudnnGraph> graph =
+            CudnnGraph::compile(s_, precision_of<T>(), pass, stream, refusal);
+        if (!graph) refusals_ += (refusals_.empty() ? "" : "; ") + (name + (": " + refusal));
+        return graph;
       };
-      forward_ = compile(ConvolutionPass::forward_fused);
+      forward_ = compile(ConvolutionPass::forward_fused, "forward with biases");
       fused_ = forward_ != nullptr;
-      if (!fused_) forward_ = compile(ConvolutionPass::forward);
-      if (s_.training) weight_gradient_ = compile(ConvolutionPass::weight_gradient);
-      if (s_.wants_input_gradient) input_gradient_ = compile(ConvolutionPass::input_gradient);
+      if (!fused_) forward_ = compile(ConvolutionPass::forward, "forward");
+      if (s_.training)
+        weight_gradient_ = compile(ConvolutionPass::weight_gradient, "weight gradient");
+      if (s_.wants_input_gradient)
+        input_gradient_ = compile(ConvolutionPass::input_gradient, "input gradient");
     }
     if (forward_ || input_gradient_) filter_ = memory.allocate<T>(filter_size_);
     if (weight_gradient_) d_filter_ = memory.allocate<T>(filter_size_);
@@ -55,6 +61,7 @@ class Convolution2d final : public Conv2d<T> {
     add("input gradient", by_cudnn && s_.wants_input_gradient, input_gradient_);
     return passes;
   }
+  std::string refusals() const override { return refusals_; }
 
   std::size_t workspace() const override {
     std::size_t bytes = 0;
@@ -109,6 +116,7 @@ class Convolution2d final : public Conv2d<T> {
   bool fused_ = false;
   std::unique_ptr<CudnnGraph> forward_, input_gradient_, weight_gradient_;
   std::span<T> filter_, d_filter_;  // KRSC
+  std::string refusals_;
 };
 
 }  // namespace

@@ -34,6 +34,8 @@ class Conv2d {
   virtual std::string engine() const = 0;  // what computes each pass, for who debugs
   // The passes that cuDNN was to compute and has no engine for, which costs much time; or empty.
   virtual std::string without_engine() const = 0;
+  // What cuDNN says of passes that it does not compute as they were wanted, in a line; or empty.
+  virtual std::string refusals() const = 0;
   // Bytes of scratch memory, aligned to 256, that forward and the gradients may use.
   virtual std::size_t workspace() const = 0;
   // output = convolution(input) + biases, then relu as set. The input gradient of the same step

@@ -33,6 +33,16 @@ void check_cudnn(cudnnStatus_t status, const char* call) {
     throw Error(std::string(call) + ": " + cudnnGetErrorString(status));
 }
 
+// A message's first words in a line. cuDNN tells of every engine that it looked at, in lines and
+// thousands of characters.
+std::string beginning_of(std::string message) {
+  constexpr std::size_t kMost = 300;
+  if (message.size() > kMost) message = message.substr(0, kMost) + " ...";
+  for (char& c : message)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  return message;
+}
+
 // One handle per device, for the life of the process: making one takes tenths of a second, and at
 // exit the driver may be gone before it.
 cudnnHandle_t handle_of(const Stream& stream) {
@@ -69,16 +79,15 @@ class Trial {
   void make_room_for(std::size_t workspace) {
     if (workspace > scratch_.size()) scratch_ = memory_.allocate<std::byte>(workspace);
   }
-  // Whether it starts.
-  bool run(std::int64_t engine) {
+  // Good where it starts.
+  fe::error_t run(std::int64_t engine) {
     make_room_for(workspace_of(graph_, engine));
-    return graph_->execute_plan_at_index(handle_of(stream_), tensors_, scratch_.data(), engine)
-        .is_good();
+    return graph_->execute_plan_at_index(handle_of(stream_), tensors_, scratch_.data(), engine);
   }
   // Of one run, in milliseconds; the largest number where it does not start.
   float time_of(std::int64_t engine) {
     watch_.start(stream_);
-    return run(engine) ? watch_.stop(stream_) : std::numeric_limits<float>::max();
+    return run(engine).is_good() ? watch_.stop(stream_) : std::numeric_limits<float>::max();
   }
 
  private:
@@ -108,12 +117,15 @@ class TimedGraph final : public CudnnGraph {
     if (setting_.engines != nullptr)
       if (const std::optional<std::string> known = setting_.engines->find(key)) {
         engine_ = build_engine(*known);
-        if (engine_ >= 0 && trial.run(engine_)) return true;
+        if (engine_ >= 0 && good(trial.run(engine_))) return true;
       }
     engine_ = fastest(trial);
     if (engine_ >= 0 && setting_.engines != nullptr) setting_.engines->keep(key, engine());
     return engine_ >= 0;
   }
+
+  // What cuDNN said last of what it does not do.
+  const std::string& refusal() const { return refusal_; }
 
   // Names of the engines for the GPU described.
   std::vector<std::string> engines_for(const std::string& device_properties) {
@@ -147,6 +159,12 @@ class TimedGraph final : public CudnnGraph {
   }
 
  private:
+  bool good(fe::error_t status) {
+    if (status.is_good()) return true;
+    refusal_ = beginning_of(status.get_message());
+    return false;
+  }
+
   bool describe_engines_for(const std::string& device_properties) {
     auto properties = std::make_shared<fe::DeviceProperties>();
     fe::error_t status =
@@ -159,9 +177,10 @@ class TimedGraph final : public CudnnGraph {
   // Lists the engines that may be used in the heuristics' order, without building them; false where
   // cuDNN has none. handle: null where the graph has a device's properties instead.
   bool describe_engines(cudnnHandle_t handle) {
-    if (graph_->validate().is_bad() || graph_->build_operation_graph(handle).is_bad() ||
-        graph_->create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}).is_bad())
+    if (!good(graph_->validate()) || !good(graph_->build_operation_graph(handle)) ||
+        !good(graph_->create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK})))
       return false;
+    refusal_ = "those that there are round more than is wanted, or want too much memory";
     std::vector<fe::NumericalNote_t> unwanted;
     const bool exact = precision_ == Precision::fp32 && !setting_.allow_tf32;
     if (exact) unwanted.push_back(fe::NumericalNote_t::TENSOR_CORE);
@@ -186,7 +205,7 @@ class TimedGraph final : public CudnnGraph {
     std::string name;
     for (std::int64_t e = 0; e < graph_->get_execution_plan_count(); ++e) {
       if (graph_->get_plan_name_at_index(e, name).is_good() && seen.count(name) > 0) continue;
-      if (graph_->build_plan_at_index(e).is_bad()) continue;
+      if (!good(graph_->build_plan_at_index(e))) continue;
       seen.insert(name);
       engines.push_back(e);
     }
@@ -196,7 +215,7 @@ class TimedGraph final : public CudnnGraph {
   // The first in the heuristics' order that builds, and runs here; -1 where there is none.
   std::int64_t first_that_runs(Trial& trial) {
     for (std::int64_t e = 0; e < graph_->get_execution_plan_count(); ++e)
-      if (graph_->build_plan_at_index(e).is_good() && trial.run(e)) return e;
+      if (good(graph_->build_plan_at_index(e)) && good(trial.run(e))) return e;
     return -1;
   }
 
@@ -205,7 +224,7 @@ class TimedGraph final : public CudnnGraph {
     std::string name;
     for (std::int64_t e = 0; e < graph_->get_execution_plan_count(); ++e)
       if (graph_->get_plan_name_at_index(e, name).is_good() && name == wanted)
-        return graph_->build_plan_at_index(e).is_good() ? e : -1;
+        return good(graph_->build_plan_at_index(e)) ? e : -1;
     return -1;
   }
 
@@ -216,7 +235,7 @@ class TimedGraph final : public CudnnGraph {
     for (const std::int64_t e : candidates)
       workspace = std::max(workspace, workspace_of(graph_, e));
     trial.make_room_for(workspace);
-    std::erase_if(candidates, [&](std::int64_t e) { return !trial.run(e); });  // loads code
+    std::erase_if(candidates, [&](std::int64_t e) { return !good(trial.run(e)); });  // loads code
     std::int64_t best = -1;
     float best_time = std::numeric_limits<float>::max();
     // In turns: clocks that rise meanwhile favour none.
@@ -233,13 +252,18 @@ class TimedGraph final : public CudnnGraph {
   ConvolutionPass pass_;
   ConvolutionGraph graph_;
   std::int64_t engine_ = -1;
+  std::string refusal_;
 };
 
 }  // namespace
 
 std::vector<std::string> engines_for(const Conv2dSetting& setting, Precision precision,
-                                     ConvolutionPass pass, const std::string& device_properties) {
-  return TimedGraph(setting, precision, pass).engines_for(device_properties);
+                                     ConvolutionPass pass, const std::string& device_properties,
+                                     std::string* refusal) {
+  TimedGraph graph(setting, precision, pass);
+  std::vector<std::string> engines = graph.engines_for(device_properties);
+  if (refusal != nullptr) *refusal = graph.refusal();
+  return engines;
 }
 
 bool has_engine(const Conv2dSetting& setting, Precision precision, ConvolutionPass pass,
@@ -248,11 +272,13 @@ bool has_engine(const Conv2dSetting& setting, Precision precision, ConvolutionPa
 }
 
 std::unique_ptr<CudnnGraph> CudnnGraph::compile(const Conv2dSetting& setting, Precision precision,
-                                                ConvolutionPass pass, Stream& stream) {
+                                                ConvolutionPass pass, Stream& stream,
+                                                std::string& refusal) {
   const DeviceGuard guard(stream.device());
   auto graph = std::make_unique<TimedGraph>(setting, precision, pass);
-  if (!graph->choose_engine(stream)) return nullptr;
-  return graph;
+  if (graph->choose_engine(stream)) return graph;
+  refusal = graph->refusal();
+  return nullptr;
 }
 
 }  // namespace towers::cuda

@@ -28,9 +28,10 @@ enum class ConvolutionTensor { input, filter, biases, output };
 
 class CudnnGraph {
  public:
-  // Null where cuDNN has no engine for this pass in this precision.
+  // Null where cuDNN has no engine for this pass in this precision: `refusal` is what it said last.
   static std::unique_ptr<CudnnGraph> compile(const Conv2dSetting& setting, Precision precision,
-                                             ConvolutionPass pass, Stream& stream);
+                                             ConvolutionPass pass, Stream& stream,
+                                             std::string& refusal);
   virtual ~CudnnGraph() = default;
 
   virtual std::string engine() const = 0;     // its name
@@ -47,8 +48,10 @@ std::string engine_key(const std::string& gpu, const Conv2dSetting& setting, Pre
 
 // Names of the engines that cuDNN offers on a GPU that need not be there. device_properties: what
 // cuDNN 9.8 and later writes of a device, as JSON (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
+// refusal: what cuDNN said of the last one that it refused; may be null.
 std::vector<std::string> engines_for(const Conv2dSetting& setting, Precision precision,
-                                     ConvolutionPass pass, const std::string& device_properties);
+                                     ConvolutionPass pass, const std::string& device_properties,
+                                     std::string* refusal = nullptr);
 // Whether the engine of that name is found among them and builds.
 bool has_engine(const Conv2dSetting& setting, Precision precision, ConvolutionPass pass,
                 const std::string& device_properties, const std::string& name);

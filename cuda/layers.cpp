@@ -58,6 +58,7 @@ class ConvolutionLayer final : public LayerPlan<T> {
   }
   std::string engine() const override { return conv_->engine(); }
   std::string without_engine() const override { return conv_->without_engine(); }
+  std::string refusals() const override { return conv_->refusals(); }
 
  private:
   LayerSetting<T> s_;
@@ -95,6 +96,7 @@ class DenseLayer final : public LayerPlan<T> {
   }
   const void* signs() const override { return matmul_->signs(); }
   std::string engine() const override { return matmul_->engine(); }
+  std::string refusals() const override { return matmul_->refusals(); }
 
  private:
   LayerSetting<T> s_;
@@ -173,10 +175,14 @@ std::unique_ptr<LayerPlan<T>> make_layer(const Layer& layer, const LayerSetting<
   std::unique_ptr<LayerPlan<T>> plan = std::visit(Maker<T>{setting}, layer.op);
   if (setting.engines == nullptr || !plan) return plan;
   if (!plan->engine().empty()) setting.engines->say(layer.name + " by " + plan->engine());
+  const std::string refusals = plan->refusals();
+  if (!refusals.empty()) setting.engines->say(layer.name + ", refused: " + refusals);
   if (const std::string passes = plan->without_engine(); !passes.empty())
-    setting.engines->warn("cuDNN has no engine that runs here in " + to_string(precision_of<T>()) +
-                          " for " + layer.name + " (" + passes +
-                          "): the module's own kernels take its place, many times slower");
+    setting.engines->warn(
+        "cuDNN has no engine that runs here in " + to_string(precision_of<T>()) + " for " +
+        layer.name + " (" + passes +
+        "): the module's own kernels take its place, many times slower (cuDNN says: " + refusals +
+        ")");
   return plan;
 }
 

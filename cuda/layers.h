@@ -56,6 +56,7 @@ class LayerPlan {
   virtual void input_gradient(Stream& stream, const T* input) = 0;
   virtual std::string engine() const { return ""; }          // what computes it, for who debugs
   virtual std::string without_engine() const { return ""; }  // Conv2d's
+  virtual std::string refusals() const { return ""; }        // Conv2d's, Matmul's
   // Where forward keeps which outputs are above zero (Matmul::signs); null where it does not.
   virtual const void* signs() const { return nullptr; }
 };

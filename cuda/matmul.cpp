@@ -37,6 +37,7 @@ template <class In, class Out>
 struct FusedProduct {
   std::unique_ptr<Product<In, Out>> product;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  std::string refusals;  // of the epilogues before that one
 
   FusedProduct() = default;
   FusedProduct(const Matrix& a, const Matrix& b, int rows, int columns,
@@ -46,10 +47,12 @@ struct FusedProduct {
       product = std::make_unique<Product<In, Out>>();
       epilogue = candidate.kind;
       if (product->compile(a, b, rows, columns, candidate, allow_tf32, stream)) return;
+      refusals += (refusals.empty() ? "" : ", ") + std::string(epilogue_name(epilogue)) + " (" +
+                  product->refusal() + ")";
     }
     throw Error("cuBLASLt has no algorithm for a product of " + std::to_string(rows) + " x " +
                 std::to_string(columns) + " values in " + to_string(precision_of<In>()) +
-                " on this GPU");
+                " on this GPU: " + refusals);
   }
   bool fused() const { return epilogue != CUBLASLT_EPILOGUE_DEFAULT; }
 };
@@ -86,6 +89,18 @@ class DenseProducts final : public Matmul<In, Out> {
       text += std::string(", weight gradient ") + epilogue_name(weight_gradient_.epilogue);
     if (input_gradient_.product)
       text += std::string(", input gradient ") + epilogue_name(input_gradient_.epilogue);
+    return text;
+  }
+
+  std::string refusals() const override {
+    std::string text;
+    const auto add = [&](const char* pass, const std::string& refusals) {
+      if (refusals.empty()) return;
+      text += (text.empty() ? "" : "; ") + std::string(pass) + " " + refusals;
+    };
+    add("forward", forward_.refusals);
+    add("weight gradient", weight_gradient_.refusals);
+    add("input gradient", input_gradient_.refusals);
     return text;
   }
 

@@ -25,7 +25,9 @@ template <class In, class Out>
 class Matmul {
  public:
   virtual ~Matmul() = default;
-  virtual std::string engine() const = 0;     // what computes it, for who debugs
+  virtual std::string engine() const = 0;  // what computes it, for who debugs
+  // What cuBLASLt says of epilogues that it does not compute, in a line; or empty.
+  virtual std::string refusals() const = 0;
   virtual std::size_t workspace() const = 0;  // bytes
   // Device memory in which forward, with training and a relu, keeps which outputs are above zero,
   // in cuBLASLt's own form; null where it does not.

@@ -92,6 +92,11 @@ class Product {
     return choose(stream) && starts(a, b, rows, columns, stream);
   }
 
+  // What cuBLASLt said, where compile was false.
+  std::string refusal() const {
+    return status_ == CUBLAS_STATUS_SUCCESS ? "no algorithm" : cublasLtGetStatusString(status_);
+  }
+
   std::size_t workspace() const { return choice_.workspaceSize; }  // bytes
 
   // biases: read or written by the epilogue; null without one.
@@ -140,10 +145,11 @@ class Product {
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
       prefer(which, std::min(kAlignment<In>, kAlignment<Out>));
     int found = 0;
-    const cublasStatus_t status =
+    status_ =
         cublasLtMatmulAlgoGetHeuristic(cublas_of(stream), description_.value, a_.value, b_.value,
                                        d_.value, d_.value, preference.value, 1, &choice_, &found);
-    return status == CUBLAS_STATUS_SUCCESS && found > 0 && choice_.state == CUBLAS_STATUS_SUCCESS;
+    if (status_ == CUBLAS_STATUS_SUCCESS && found > 0) status_ = choice_.state;
+    return status_ == CUBLAS_STATUS_SUCCESS && found > 0;
   }
 
   bool starts(const Matrix& a, const Matrix& b, int rows, int columns, Stream& stream) {
@@ -156,9 +162,10 @@ class Product {
     };
     constexpr std::type_identity<In> in;
     constexpr std::type_identity<Out> out;
-    return enqueue(stream, values(in, a.rows, a.columns), values(in, b.rows, b.columns),
-                   values(out, rows, columns), values(out, rows, 1),
-                   memory.allocate<std::byte>(workspace()).data()) == CUBLAS_STATUS_SUCCESS;
+    status_ = enqueue(stream, values(in, a.rows, a.columns), values(in, b.rows, b.columns),
+                      values(out, rows, columns), values(out, rows, 1),
+                      memory.allocate<std::byte>(workspace()).data());
+    return status_ == CUBLAS_STATUS_SUCCESS;
   }
 
   cublasStatus_t enqueue(Stream& stream, const In* a, const In* b, Out* d, const Out* biases,
@@ -187,6 +194,7 @@ class Product {
   CublasOwner<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy> description_;
   Layout a_, b_, d_;
   cublasLtMatmulHeuristicResult_t choice_{};
+  cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
   bool has_biases_ = false;
 };
 

@@ -165,18 +165,23 @@ TEST_CASE("a GPU on which no tower runs is left alone") {
 
 std::vector<std::string> g_debug_lines;
 
-TEST_CASE("who debugs is told what computes each layer") {
-  cuda_host::start({});
-  g_debug_lines.clear();
-  {
-    const std::unique_ptr<Backend> backend = cuda::make_cuda_backend(
-        {.debug = [](const std::string& line) { g_debug_lines.push_back(line); }});
-    const Problem problem =
-        draw_problem(small_net({6, 6, 3}, {{"conv", Convolution{.outputs = 4}}}), 1);
-    compile({}, *backend, problem, 1);
+TEST_CASE("who debugs is told what computes each layer, and what a library said that does not") {
+  const Problem problem =
+      draw_problem(small_net({6, 6, 3}, {{"conv", Convolution{.outputs = 4}}}), 1);
+  for (const bool has_engines : {true, false}) {
+    cuda_host::start({.has_engines = has_engines});
+    g_debug_lines.clear();
+    {
+      const std::unique_ptr<Backend> backend = cuda::make_cuda_backend(
+          {.debug = [](const std::string& line) { g_debug_lines.push_back(line); }});
+      compile({}, *backend, problem, 1);
+    }
+    for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
+    std::vector<std::string> told{"conv by cuDNN", "logits by plain loops"};
+    if (!has_engines)
+      told.insert(told.begin() + 1, "conv, refused: weight gradient: no engine of the stand-in");
+    CHECK(g_debug_lines == told);
   }
-  for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
-  CHECK(g_debug_lines == std::vector<std::string>{"conv by cuDNN", "logits by plain loops"});
 }
 
 std::vector<std::string> g_warnings;
@@ -199,7 +204,8 @@ TEST_CASE("a convolution that cuDNN has no engine for is told, once") {
       for (const std::string& fault : cuda_host::finish()) FAIL_CHECK(fault);
       const std::vector<std::string> told{
           "cuDNN has no engine that runs here in fp32 for conv (weight gradient): the module's own "
-          "kernels take its place, many times slower"};
+          "kernels take its place, many times slower (cuDNN says: weight gradient: no engine of "
+          "the stand-in)"};
       CHECK(g_warnings ==
             (has_engines || convolution[0] == 'd' ? std::vector<std::string>() : told));
     }

@@ -111,6 +111,16 @@ TEST_CASE(
             }
 }
 
+TEST_CASE("where cuDNN has no engine, the beginning of its own words is kept, in a line") {
+  if (skipped_for_want_of_a_driver()) return;
+  std::string refusal;
+  engines_for(convolution(128, 12, 64, 64), Precision::bf16, ConvolutionPass::forward,
+              properties(kGpus[0]), &refusal);
+  CHECK_THAT(refusal, Catch::Contains("CUDNN_STATUS_NOT_SUPPORTED"));
+  CHECK(refusal.size() < 320);
+  CHECK(refusal.find('\n') == std::string::npos);
+}
+
 TEST_CASE("without TF32 fewer engines are left, and with it there are more") {
   if (skipped_for_want_of_a_driver()) return;
   const Conv2dSetting exact = convolution(128, 12, 64, 64);

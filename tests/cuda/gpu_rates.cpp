@@ -55,7 +55,8 @@ double matrix_rate(Stream& stream, bool tf32 = false) {
   const Matrix square{kMatrixSide, kMatrixSide}, transposed{kMatrixSide, kMatrixSide, true};
   Product<T, T> product;
   if (!product.compile(transposed, square, kMatrixSide, kMatrixSide, {}, tf32, stream))
-    throw Error("cuBLASLt has no algorithm for large matrices in " + to_string(precision_of<T>()));
+    throw Error("cuBLASLt has no algorithm for large matrices in " + to_string(precision_of<T>()) +
+                ": " + product.refusal());
   DeviceMemory memory(stream.device());
   constexpr std::size_t kValues = std::size_t{kMatrixSide} * kMatrixSide;
   const auto a = memory.allocate<T>(kValues), b = memory.allocate<T>(kValues);
@@ -74,8 +75,9 @@ double convolution_rate(Stream& stream, ConvolutionPass pass) {
   Conv2dSetting setting;
   setting.shape = {kBatch, {kSide, kSide, kChannels}, {kSide, kSide, kChannels}, kWindow, 1, 2, 2};
   setting.training = setting.wants_input_gradient = true;
-  const auto graph = CudnnGraph::compile(setting, Precision::bf16, pass, stream);
-  if (!graph) throw Error("cuDNN has no engine for conv2 in bf16");
+  std::string refusal;
+  const auto graph = CudnnGraph::compile(setting, Precision::bf16, pass, stream, refusal);
+  if (!graph) throw Error("cuDNN has no engine for conv2 in bf16: " + refusal);
   constexpr std::size_t kBytes = 2, kValues = std::size_t{kBatch} * kSide * kSide * kChannels;
   constexpr std::size_t kWeights = std::size_t{kWindow} * kWindow * kChannels * kChannels;
   DeviceMemory memory(stream.device());

@@ -135,6 +135,9 @@ class StandInConvolution final : public Conv2d<T> {
 
   std::string engine() const override { return s_.direct ? "direct" : "cuDNN"; }
   std::string without_engine() const override { return lacking_ ? "weight gradient" : ""; }
+  std::string refusals() const override {
+    return lacking_ ? "weight gradient: no engine of the stand-in" : "";
+  }
   std::size_t workspace() const override { return s_.direct ? 0 : 4 * n_.filter; }
 
   void forward(Stream& stream, const T* x, const T* weights, const T* biases, T* y,

@@ -34,6 +34,7 @@ class StandInMatmul final : public Matmul<In, Out> {
   }
 
   std::string engine() const override { return "plain loops"; }
+  std::string refusals() const override { return ""; }
   const void* signs() const override { return signs_; }
   bool passes_input_relu() const override {
     return setting_.wants_input_gradient && setting_.input_signs != nullptr;
