@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <stdexcept>
+#include <utility>
 
 #include "cuda/loader.h"
 #include "tests/backend/gpus.h"
@@ -17,8 +18,11 @@ cuda::Surroundings surroundings() {
   return s;
 }
 
+std::vector<std::string> g_warnings;
+
 std::unique_ptr<Backend> load() {
-  cuda::Loaded loaded = cuda::load_backend({}, surroundings());
+  cuda::Loaded loaded = cuda::load_backend(
+      {.warning = [](const std::string& line) { g_warnings.push_back(line); }}, surroundings());
   if (!loaded.backend) throw std::runtime_error(loaded.reason->text);
   return std::move(loaded.backend);
 }
@@ -54,9 +58,10 @@ BackendList backends_under_test() {
 
 GpusUnderTest gpus_under_test() {
   static const std::string why = why_skip();
-  if (!why.empty()) return {{}, nullptr, why};
+  if (!why.empty()) return {{}, nullptr, nullptr, why};
   return {{static_cast<int>(load()->devices().size())},
           [](int, std::uint64_t) { return std::shared_ptr<Backend>(load()); },
+          [] { return std::exchange(g_warnings, {}); },
           ""};
 }
 

@@ -2,6 +2,7 @@
 // (tests/cuda_host), with several orders of events.
 
 #include <catch2/catch.hpp>
+#include <utility>
 
 #include "cuda/backend.h"
 #include "tests/backend/gpus.h"
@@ -11,12 +12,15 @@
 namespace towers::test {
 namespace {
 
+std::vector<std::string> g_suite_warnings;
+
 // The module's backend on new devices; in the end nothing may be left of it.
 class CheckedBackend final : public Backend {
  public:
   explicit CheckedBackend(const cuda_host::Settings& settings) {
     cuda_host::start(settings);
-    backend_ = cuda::make_cuda_backend({});
+    backend_ = cuda::make_cuda_backend(
+        {.warning = [](const std::string& line) { g_suite_warnings.push_back(line); }});
   }
   ~CheckedBackend() override {
     backend_ = nullptr;
@@ -68,6 +72,7 @@ GpusUnderTest gpus_under_test() {
             return std::make_shared<CheckedBackend>(cuda_host::Settings{
                 .devices = count, .memory = std::size_t{4} << 30, .seed = seed});
           },
+          [] { return std::exchange(g_suite_warnings, {}); },
           "",
           true};
 }

@@ -92,6 +92,27 @@ TEST_CASE("every layer in every precision, by cuDNN's stand-in and by the direct
   });
 }
 
+// Without, the direct kernels take cuDNN's place: all numbers are right, and a step takes many
+// times as long.
+TEST_CASE("cuDNN has an engine that runs here for every convolution of the CIFAR-10 net") {
+  const GpusUnderTest gpus = gpus_under_test();
+  if (gpus.counts.empty()) return skip(gpus.why_none);
+  for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16})
+    for (const bool deterministic : {false, true}) {
+      const auto backend = gpus.make(gpus.counts.front(), 0);
+      if (precision == Precision::bf16 && !has_bf16(*backend)) continue;
+      gpus.take_warnings();
+      CompileOptions options;
+      options.batch_size = gpus.plain_loops ? 1 : 128;
+      options.precision = precision;
+      options.deterministic = deterministic;
+      options.device_of_tower = {0};
+      backend->compile(cifar10_net(), options);
+      CAPTURE(to_string(precision), deterministic);
+      CHECK(gpus.take_warnings() == std::vector<std::string>());
+    }
+}
+
 TEST_CASE("in every precision towers of a part each do what one tower does with the whole") {
   const Problem problem = draw_problem(reduced_cifar10_net(), 4);
   const bool plain_loops = gpus_under_test().plain_loops;

@@ -17,6 +17,8 @@ struct GpusUnderTest {
   // The backend on `count` GPUs, which it must leave as it found them. seed: of the order of
   // events, where that can be set.
   std::function<std::shared_ptr<Backend>(int count, std::uint64_t seed)> make;
+  // What these backends have warned of, since this was asked last.
+  std::function<std::vector<std::string>()> take_warnings;
   std::string why_none;  // where there are none: the reason that a skipped case gives
   // Whether cuDNN and cuBLASLt are the stand-in's plain loops: those add in one order, whatever
   // follows them, and pass NaN on; libraries promise neither.

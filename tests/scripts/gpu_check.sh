@@ -194,6 +194,25 @@ echo 'debug: engines are not kept in /cache: No space left on device' >&2"
   has_row '^engines kept in a file +FAILED +[0-9]+ s +debug: engines are not kept'
 }
 
+convolutions_that_are_not_cudnns_are_a_failure() {
+  machine "case \"\$*\" in train*--max_steps=2000* | bench*) echo 'warning: cuDNN has no engine that runs here in fp32 for conv1 (forward)' >&2 ;; esac
+$works"
+  run 1 "$check" --out results
+  for part in 'CIFAR-10, 2000 steps, evaluated' 'batch 128, fp32, step alone' 'batch 128, fp16, host input'; do
+    has_row "^$part +FAILED +[0-9]+ s +warning: cuDNN has no engine that runs here in fp32 for conv1 \(forward\)$"
+  done
+  has_row '^resumed bit for bit +passed'
+}
+
+what_computes_each_layer_is_in_the_log() {
+  machine "case \"\$*\" in *--log_level=debug*) echo \"debug: conv1, refused: some engines, by \$1 \$(grep -o -e '--precision=.*' <<<\"\$*\")\" >&2 ;; esac
+$works"
+  run 0 "$check" --out results
+  for what in 'train $' 'bench --precision=bf16'; do
+    grep -q "^debug: conv1, refused: some engines, by $what" results/gpu_check.log || fail "no engines of $what"
+  done
+}
+
 what_is_not_available_is_not_run() {
   machine "case \"\$*\" in *bf16*) echo 'towers: error: --precision=bf16 needs a GPU of compute capability 8.0 or newer' >&2; exit 1 ;; esac
 $works"
