@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,7 +15,7 @@
 #include "core/error.h"
 #include "cuda/convolution_graph.h"
 #include "cuda/engine_cache.h"
-#include "cuda/stopwatch.h"
+#include "cuda/engine_trials.h"
 
 namespace towers::cuda {
 namespace {
@@ -25,7 +24,6 @@ using Tensors = std::unordered_map<std::int64_t, void*>;
 
 // Above this, an engine is chosen by measuring; below, launches cost more than the arithmetic.
 constexpr double kMeasuredFlop = 1e8;
-constexpr int kTimedRuns = 5;
 constexpr std::int64_t kLargestWorkspace = std::int64_t{256} << 20;
 
 void check_cudnn(cudnnStatus_t status, const char* call) {
@@ -66,10 +64,10 @@ std::size_t workspace_of(const ConvolutionGraph& graph, std::int64_t engine) {
       std::max<std::int64_t>(0, graph->get_workspace_size_plan_at_index(engine)));
 }
 
-// Engines of a graph, run on zeros.
-class Trial {
+// What the engines of a graph run on while they are tried: zeros.
+class TrialMemory {
  public:
-  Trial(ConvolutionGraph& graph, Stream& stream)
+  TrialMemory(ConvolutionGraph& graph, Stream& stream)
       : graph_(graph), stream_(stream), memory_(stream.device()) {
     for (const ConvolutionTensor t : graph.used())
       tensors_[id_of(t)] = memory_.allocate<std::byte>(graph.shapes().of(t).most_bytes()).data();
@@ -79,15 +77,12 @@ class Trial {
   void make_room_for(std::size_t workspace) {
     if (workspace > scratch_.size()) scratch_ = memory_.allocate<std::byte>(workspace);
   }
-  // Good where it starts.
-  fe::error_t run(std::int64_t engine) {
+  // Enqueues; returns why it does not start.
+  std::string run(std::int64_t engine) {
     make_room_for(workspace_of(graph_, engine));
-    return graph_->execute_plan_at_index(handle_of(stream_), tensors_, scratch_.data(), engine);
-  }
-  // Of one run, in milliseconds; the largest number where it does not start.
-  float time_of(std::int64_t engine) {
-    watch_.start(stream_);
-    return run(engine).is_good() ? watch_.stop(stream_) : std::numeric_limits<float>::max();
+    fe::error_t status =
+        graph_->execute_plan_at_index(handle_of(stream_), tensors_, scratch_.data(), engine);
+    return status.is_good() ? "" : beginning_of(status.get_message());
   }
 
  private:
@@ -96,7 +91,6 @@ class Trial {
   DeviceMemory memory_;
   Tensors tensors_;
   std::span<std::byte> scratch_;
-  Stopwatch watch_;
 };
 
 class TimedGraph final : public CudnnGraph {
@@ -107,20 +101,10 @@ class TimedGraph final : public CudnnGraph {
   // False where no engine supports the graph.
   bool choose_engine(Stream& stream) {
     if (!describe_engines(handle_of(stream))) return false;
-    Trial trial(graph_, stream);
-    // Deterministic: the first in the heuristics' order, whatever the clocks say today.
-    if (setting_.deterministic || graph_.shapes().flop() < kMeasuredFlop) {
-      engine_ = first_that_runs(trial);
-      return engine_ >= 0;
-    }
-    const std::string key = engine_key(gpu_of(stream), setting_, precision_, pass_);
-    if (setting_.engines != nullptr)
-      if (const std::optional<std::string> known = setting_.engines->find(key)) {
-        engine_ = build_engine(*known);
-        if (engine_ >= 0 && good(trial.run(engine_))) return true;
-      }
-    engine_ = fastest(trial);
-    if (engine_ >= 0 && setting_.engines != nullptr) setting_.engines->keep(key, engine());
+    TrialMemory memory(graph_, stream);
+    EngineTrials trials(stream, [&](std::int64_t engine) { return memory.run(engine); });
+    engine_ = choose_engine(stream, memory, trials);
+    if (!trials.refusal().empty()) refusal_ = trials.refusal();
     return engine_ >= 0;
   }
 
@@ -212,10 +196,26 @@ class TimedGraph final : public CudnnGraph {
     return engines;
   }
 
+  // -1 where there is none.
+  std::int64_t choose_engine(const Stream& stream, TrialMemory& memory, EngineTrials& trials) {
+    // Deterministic: the first in the heuristics' order, whatever the clocks say today.
+    if (setting_.deterministic || graph_.shapes().flop() < kMeasuredFlop)
+      return first_that_runs(trials);
+    if (setting_.engines == nullptr) return fastest(memory, trials);
+    const std::string key = engine_key(gpu_of(stream), setting_, precision_, pass_);
+    if (const std::optional<std::string> known = setting_.engines->find(key))
+      if (const std::int64_t e = build_engine(*known); e >= 0 && trials.runs(e)) return e;
+    const std::int64_t best = fastest(memory, trials);
+    std::string name;
+    if (best >= 0 && graph_->get_plan_name_at_index(best, name).is_good())
+      setting_.engines->keep(key, name);
+    return best;
+  }
+
   // The first in the heuristics' order that builds, and runs here; -1 where there is none.
-  std::int64_t first_that_runs(Trial& trial) {
+  std::int64_t first_that_runs(EngineTrials& trials) {
     for (std::int64_t e = 0; e < graph_->get_execution_plan_count(); ++e)
-      if (good(graph_->build_plan_at_index(e)) && good(trial.run(e))) return e;
+      if (good(graph_->build_plan_at_index(e)) && trials.runs(e)) return e;
     return -1;
   }
 
@@ -228,23 +228,13 @@ class TimedGraph final : public CudnnGraph {
     return -1;
   }
 
-  // By the shortest of a few runs. -1 where there is none, or none runs.
-  std::int64_t fastest(Trial& trial) {
-    std::vector<std::int64_t> candidates = build_engines();
+  // -1 where there is none, or none runs.
+  std::int64_t fastest(TrialMemory& memory, EngineTrials& trials) {
+    const std::vector<std::int64_t> engines = build_engines();
     std::size_t workspace = 0;
-    for (const std::int64_t e : candidates)
-      workspace = std::max(workspace, workspace_of(graph_, e));
-    trial.make_room_for(workspace);
-    std::erase_if(candidates, [&](std::int64_t e) { return !good(trial.run(e)); });  // loads code
-    std::int64_t best = -1;
-    float best_time = std::numeric_limits<float>::max();
-    // In turns: clocks that rise meanwhile favour none.
-    for (int turn = 0; turn < kTimedRuns; ++turn)
-      for (const std::int64_t e : candidates) {
-        const float time = trial.time_of(e);
-        if (time < best_time) best = e, best_time = time;
-      }
-    return best;
+    for (const std::int64_t e : engines) workspace = std::max(workspace, workspace_of(graph_, e));
+    memory.make_room_for(workspace);
+    return trials.fastest(engines);
   }
 
   Conv2dSetting setting_;

@@ -1,6 +1,7 @@
 #pragma once
 // One pass of a convolution as an operation graph of cuDNN 9, compiled for one device: all engines
-// that compute it are timed and the fastest one is kept, in the setting's EngineCache too.
+// that compute it and may be captured are timed, and the fastest one is kept, in the setting's
+// EngineCache too.
 
 #include <cstddef>
 #include <initializer_list>

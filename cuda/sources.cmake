@@ -12,6 +12,7 @@ set(cuda_sources
   devices.cpp
   engine_cache.cpp
   engine_key.cpp
+  engine_trials.cpp
   free_memory.cpp
   inference.cpp
   input.cpp

@@ -151,6 +151,20 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return cudaSuccess;
 }
 
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return cudaEventCreateWithFlags(event, 0);
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  const Call world;
+  if (world.refused()) return world.error();
+  if (!world->alive(from) || !world->alive(to) || !from->last || !to->last)
+    return world.returns(cudaErrorInvalidResourceHandle);
+  if (!from->last->done || !to->last->done) return world.returns(cudaErrorNotReady);
+  *milliseconds = static_cast<float>(to->last->time - from->last->time);
+  return cudaSuccess;
+}
+
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   const Call world;
   if (world->events.erase(event) == 0) return world.misuse("an event");

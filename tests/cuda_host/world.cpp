@@ -132,13 +132,14 @@ bool World::step() {
   if (next->destroyed && next->queue.empty())
     std::erase_if(streams, [next](const auto& s) { return s.get() == next; });
   execute(work);
-  if (work.marks != nullptr) work.marks->done = true;
+  if (work.marks != nullptr) *work.marks = {.done = true, .time = time};
   return true;
 }
 
 void World::execute(const Work& work) {
   if (!work.run) return;
   if (work.on_host) return work.run();
+  ++time;
   if (work.devices != open_to_) memory.close_all();
   open_to_ = work.devices;
   const FaultHandler handler(*this, work.devices);

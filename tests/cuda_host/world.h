@@ -24,6 +24,7 @@ namespace towers::cuda_host {
 // Something that happens once, when the stream that it is enqueued on gets there.
 struct Happening {
   bool done = false;
+  std::uint64_t time = 0;  // World::time then
 };
 
 struct Work {
@@ -78,6 +79,7 @@ class World {
   unsigned contexts = 0;             // devices, a bit each, on which the process takes memory
   unsigned failed_devices = 0;       // a bit each
   HostCalls host_calls;
+  std::uint64_t time = 0;  // milliseconds: one for each piece of work
 
   CUstream_st* stream(cudaStream_t handle) const;  // null where there is no such stream
   bool can_go_on() const;                          // some stream, or all are empty
