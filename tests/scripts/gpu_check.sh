@@ -135,6 +135,23 @@ what_cannot_be_built_is_not_run() {
   has_row '^parity suite +not run +0 s +not built$'
 }
 
+a_long_build_takes_no_time_from_the_others() {
+  machine "$works"
+  rm "$checkout/payload.tar.xz"
+  local build=$checkout/build/gpu
+  mkdir -p "$build"/tests/{backend,cuda}
+  cp payload/bin/towers "$build"
+  cp payload/bin/backend_tests_cuda "$build/tests/backend"
+  cp payload/bin/gpu_rates "$build/tests/cuda"
+  echo 'TOWERS_MPI_LACKED:INTERNAL=ON' >"$build/CMakeCache.txt"
+  fake cmake 'sleep 6'  # twice: to configure and to build
+  for tool in ninja g++; do fake $tool ''; done
+  sed -i 's/^time_limit=470/time_limit=15/' "$checkout/scripts/gpu_check"
+  TOWERS_DATA=$work/none run 0 "$check" --out results
+  has_row '^build +passed'
+  has_row '^devices +passed'
+}
+
 a_damaged_pack_is_not_run() {
   machine "$works"
   echo damaged >"$checkout/payload.tar.xz"
