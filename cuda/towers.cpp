@@ -80,9 +80,16 @@ void CudaTowers<T>::join_ranks() {
     processes_->set_awaited_elsewhere(true);
   }
   all_reduce_ = make_all_reduce<Wide<T>>(devices, group);
+  if (in_order_) order_towers();
+  // Once for nothing: NCCL connects GPUs at the first exchange of each kind and size, in a call
+  // that waits for the other processes and would not hear in a step that one of them has failed.
+  exchange_gradients();
+  wait_for_sums();
   if (processes_) processes_->set_awaited_elsewhere(false);
+}
 
-  if (!in_order_) return;
+template <class T>
+void CudaTowers<T>::order_towers() {
   std::vector<std::size_t> places(cross_entropies_.size());  // of each tower, in what is gathered
   for (std::size_t g = 0; g < spread_.gpus.size(); ++g)
     for (std::size_t i = 0; i < spread_.gpus[g].towers.size(); ++i)
@@ -176,6 +183,11 @@ template <class T>
 void CudaTowers<T>::average_gradients() {
   if (report_.non_finite || !all_reduce_) return;
   const Range range("towers: average_gradients");
+  exchange_gradients();
+}
+
+template <class T>
+void CudaTowers<T>::exchange_gradients() {
   if (in_order_)
     sum_in_order();
   else

@@ -49,10 +49,12 @@ class CudaTowers final : public Towers {
   void check(std::span<const Batch> batches) const;
   void make_ranks(const CompileOptions& options, bool allow_tf32, EngineCache* engines);
   void join_ranks();
+  void order_towers();
   // Until `done` is so, looking for ranks that have failed, which would never let it be.
   template <class Done>
   void wait_for_ranks(const Done& done);
   void wait_for_sums();
+  void exchange_gradients();
   void sum_buckets();
   void sum_in_order();
   std::vector<Stream*> reduction_streams() const;

@@ -55,9 +55,11 @@ template <class W>
 struct Group {
   std::set<int> joined;                                           // GPUs' numbers
   std::map<std::uint64_t, std::shared_ptr<Meeting<W>>> meetings;  // under way, by number of call
+  // GPUs that have come to the first call of a kind (gather or sum) and size.
+  std::map<std::pair<bool, std::size_t>, std::size_t> connected;
 };
 
-std::mutex g_groups;  // guards what follows, and Group::joined
+std::mutex g_groups;  // guards what follows, and Group::joined and connected
 std::condition_variable g_somebody_joined;
 template <class W>
 std::map<GroupKey, std::shared_ptr<Group<W>>>& groups() {
@@ -136,6 +138,18 @@ class StandInAllReduce final : public AllReduce<W> {
       throw std::logic_error("all-reduce (stand-in): a buffer is not memory of its GPU");
   }
 
+  // As NCCL, which connects the GPUs in the first call: the host waits in it for other processes.
+  void connect(std::size_t count, bool gather) {
+    std::unique_lock lock(g_groups);
+    const std::size_t all = static_cast<std::size_t>(gpus_.gpus);
+    std::size_t& come = group_->connected[{gather, count}];
+    if (come >= all) return;
+    come += devices_.size();
+    g_somebody_joined.notify_all();
+    if (!g_somebody_joined.wait_for(lock, std::chrono::seconds(30), [&] { return come >= all; }))
+      throw std::logic_error("all-reduce (stand-in): waits in a first call for other processes");
+  }
+
   std::shared_ptr<Meeting<W>> next_meeting(std::size_t count, bool gather) {
     std::shared_ptr<Meeting<W>>& entry = group_->meetings[calls_];
     if (!entry) {
@@ -156,6 +170,7 @@ class StandInAllReduce final : public AllReduce<W> {
 
   void meet(std::span<const W* const> send, std::span<W* const> receive, std::size_t count,
             std::span<Stream* const> streams, bool gather) {
+    connect(count, gather);
     const Locked world;
     if (abandoned_) throw Error("all-reduce (stand-in): abandoned");
     const std::size_t own = devices_.size();
