@@ -222,5 +222,7 @@ TEST_CASE("a rank that fails within a step, when others may wait for its GPU, ab
   CHECK(run.exit_code == 1);
   CHECK(count(run.err, "towers: error: rank 1 on ") == 1);
   CHECK(contains(run.err, ": the fake GPU is lost\n"));
-  CHECK(contains(run.err, "MPI_ABORT was invoked on rank 1"));
+  // Aborted: a rank that merely returned would be told of otherwise. Open MPI may garble what it
+  // says of an abort.
+  CHECK_FALSE(contains(run.err, "non-zero"));
 }
