@@ -73,8 +73,8 @@ class CudaBackend final : public Backend {
     check_device(device, precision);
     choose(device);
     return with_storage(precision, [&](auto storage) -> std::unique_ptr<Inference> {
-      return std::make_unique<CudaInference<typename decltype(storage)::type>>(net, batch_size,
-                                                                               device, allow_tf32_);
+      return std::make_unique<CudaInference<typename decltype(storage)::type>>(
+          net, batch_size, device, allow_tf32_, &engines_);
     });
   }
 

@@ -9,7 +9,8 @@
 namespace towers::cuda {
 
 template <class T>
-CudaInference<T>::CudaInference(const Net& net, int batch_size, int device, bool allow_tf32)
+CudaInference<T>::CudaInference(const Net& net, int batch_size, int device, bool allow_tf32,
+                                EngineCache* engines)
     : layout_(net),
       batch_size_(batch_size),
       image_size_(net.input.size()),
@@ -21,7 +22,10 @@ CudaInference<T>::CudaInference(const Net& net, int batch_size, int device, bool
       arrivals_(allocate_arrivals<T>(memory_, static_cast<std::size_t>(batch_size) * image_size_)),
       images_(memory_.allocate<T>(static_cast<std::size_t>(batch_size) * image_size_)),
       plan_(net, layout_,
-            {.batch_size = batch_size, .allow_tf32 = allow_tf32, .deterministic = true},
+            {.batch_size = batch_size,
+             .allow_tf32 = allow_tf32,
+             .deterministic = true,
+             .engines = engines},
             {.working = working_.data(), .variables = variables_.data()}, stream_) {}
 
 template <class T>

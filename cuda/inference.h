@@ -10,7 +10,8 @@ namespace towers::cuda {
 template <class T>
 class CudaInference final : public Inference {
  public:
-  CudaInference(const Net& net, int batch_size, int device, bool allow_tf32);
+  // engines: while it compiles, for what is said there; it keeps none.
+  CudaInference(const Net& net, int batch_size, int device, bool allow_tf32, EngineCache* engines);
 
   void write_variables(std::span<const float> variables) override;
   void logits(const Batch& batch, std::span<float> logits) override;

@@ -130,7 +130,7 @@ class StandInConvolution final : public Conv2d<T> {
       throw std::logic_error("convolution (stand-in): shapes do not fit together");
     if (!s_.direct) filter_ = memory.allocate<T>(n_.filter);
     const cuda_host::Locked world;
-    lacking_ = !s_.direct && !world->settings.has_engines;
+    lacking_ = !s_.direct && s_.training && !world->settings.has_engines;
   }
 
   std::string engine() const override { return s_.direct ? "direct" : "cuDNN"; }
