@@ -55,7 +55,8 @@ class Sweep(FolderTest):
             rows = list(csv.DictReader(file))
         for x in ("threads", "input_threads"):
             self.assertEqual([len(points) for points in plot_sweep().lines_of(rows, x).values()], [3], x)
-        subprocess.run([sys.executable, SCRIPT, table, self.path("input.png"), "--x=input_threads"], check=True)
+        subprocess.run([sys.executable, "-W", "error::UserWarning", SCRIPT, table, self.path("input.png"),
+                        "--x=input_threads"], check=True)
 
     def test_every_setting_of_the_table_tells_lines_apart(self):
         with open(self.table, newline="") as file:
