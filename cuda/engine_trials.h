@@ -22,7 +22,7 @@ class EngineTrials {
   using Enqueue = std::function<std::string(std::int64_t engine)>;
   EngineTrials(Stream& stream, Enqueue enqueue) : stream_(stream), enqueue_(std::move(enqueue)) {}
 
-  // Whether it starts, by itself and captured.
+  // Whether it starts, by itself and captured. Where it does, it has run when this returns.
   bool runs(std::int64_t engine);
   // The one that takes the least time of those that do; -1: there is none.
   std::int64_t fastest(const std::vector<std::int64_t>& engines);

@@ -64,6 +64,7 @@ TEST_CASE("an engine that starts alone and not in a graph is none, and says why"
   CHECK(trials.refusal() == "on purpose");
   CHECK(trials.fastest({0, 1}) == -1);
   CHECK(trials.runs(2));
+  CHECK(library.stream.done());
 }
 
 }  // namespace
