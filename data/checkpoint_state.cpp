@@ -42,12 +42,9 @@ std::filesystem::path resolve(const std::filesystem::path& dir, const std::files
 
 // `prefix` relative to `dir` when it lies inside, else absolute.
 std::string written_name(const std::filesystem::path& dir, const std::filesystem::path& prefix) {
-  const std::filesystem::path relative =
-      std::filesystem::absolute(prefix).lexically_normal().lexically_relative(
-          std::filesystem::absolute(dir / "").lexically_normal());
-  if (relative.empty() || *relative.begin() == "..")
-    return std::filesystem::absolute(prefix).lexically_normal().string();
-  return relative.string();
+  const std::filesystem::path below = path_below(dir, prefix);
+  return below.empty() ? std::filesystem::absolute(prefix).lexically_normal().string()
+                       : below.string();
 }
 
 }  // namespace

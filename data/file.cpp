@@ -144,6 +144,15 @@ void sync_folder(const std::filesystem::path& dir) {
   if (error != 0 && error != EINVAL) throw_file_error("sync", dir, error);
 }
 
+std::filesystem::path path_below(const std::filesystem::path& folder,
+                                 const std::filesystem::path& path) {
+  std::filesystem::path relative =
+      std::filesystem::absolute(path).lexically_normal().lexically_relative(
+          std::filesystem::absolute(folder / "").lexically_normal());
+  if (relative.empty() || *relative.begin() == "..") return {};
+  return relative;
+}
+
 std::filesystem::path temporary_name(const std::filesystem::path& path) {
   std::filesystem::path name = path;
   name += std::string(kTemporaryMark) + std::to_string(::getpid());

@@ -43,6 +43,10 @@ void write_all(const FileDescriptor& file, const std::filesystem::path& path,
 // Makes renames and removals in `dir` last through a power cut.
 void sync_folder(const std::filesystem::path& dir);
 
+// `path` as seen from `folder`, by their names alone; empty where it does not lie below it.
+std::filesystem::path path_below(const std::filesystem::path& folder,
+                                 const std::filesystem::path& path);
+
 // Name of the temporary file that becomes `path`, and its recognition when a process died before
 // the rename: the final name, or an empty string when `name` is no such name.
 std::filesystem::path temporary_name(const std::filesystem::path& path);

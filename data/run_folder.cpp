@@ -322,11 +322,9 @@ std::string file_of(const std::string& name, const std::filesystem::path& train_
 
 std::string name_of(const std::string& file, const std::filesystem::path& train_dir) {
   if (file.empty()) return file;
-  const std::filesystem::path whole = std::filesystem::absolute(file).lexically_normal();
-  const std::string below =
-      whole.lexically_relative(std::filesystem::absolute(train_dir).lexically_normal()).string();
-  const bool outside = below.empty() || below == ".." || below.starts_with("../");
-  return outside ? whole.string() : std::string(kInTrainDir) + below;
+  const std::filesystem::path below = path_below(train_dir, file);
+  return below.empty() ? std::filesystem::absolute(file).lexically_normal().string()
+                       : std::string(kInTrainDir) + below.string();
 }
 
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& dir) {
