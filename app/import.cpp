@@ -69,18 +69,17 @@ Model read_model(const data::SafetensorsReader& reader, const VariableLayout& la
 }
 
 // So that the imported run goes on where the exported one stopped: its flags, its place in the
-// stream of examples. False where the file has no flags.
-bool write_run_state(const data::SafetensorsReader& reader, const std::filesystem::path& folder,
+// stream of examples.
+void write_run_state(const data::SafetensorsReader& reader, const std::filesystem::path& folder,
                      const std::string& checkpoint) {
   const auto flags = reader.metadata().find(kMetadataFlags);
-  if (flags == reader.metadata().end()) return false;
+  if (flags == reader.metadata().end()) return;
   RunState state;
   state.flagfile = cli::with_flag(portable_flags(flags->second), "train_dir",
                                   std::filesystem::absolute(folder).string());
   if (const auto position = number_in(reader, kMetadataPosition))
     state.position[checkpoint] = *position;
   data::write_file_atomically(folder / "flags.txt", to_text(state));
-  return true;
 }
 
 // A checkpoint of that name is not written over, and nothing is put among the checkpoints of a run
@@ -121,11 +120,8 @@ int run_import(const cli::ImportOptions& options) {
     prefix = data::checkpoint_prefix(
         folder.path(), static_cast<std::int64_t>(model.step == 0 ? 0 : model.step - 1));
     data::write_checkpoint(prefix, tensors);
-    const bool has_flags = write_run_state(reader, folder.path(), prefix.filename().string());
-    go_on = "; go on with: towers train " +
-            (has_flags ? "--flagfile=" + cli::shell_quoted((folder.path() / "flags.txt").string())
-                       : "--train_dir=" + cli::shell_quoted(folder.path().string())) +
-            " --resume";
+    write_run_state(reader, folder.path(), prefix.filename().string());
+    go_on = "; go on with: " + resume_command(folder.path());
     data::write_checkpoint_state(folder.path(), {.latest = prefix, .all = {prefix}, .warning = ""});
   } else {
     data::write_checkpoint(prefix, tensors);

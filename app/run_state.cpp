@@ -3,6 +3,7 @@
 #include <cctype>
 #include <sstream>
 
+#include "cli/format.h"
 #include "core/error.h"
 #include "data/file.h"
 #include "data/run_folder.h"
@@ -52,6 +53,16 @@ RunState read_run_state(const std::filesystem::path& train_dir) {
     }
   }
   return state;
+}
+
+std::string resume_command(const std::filesystem::path& train_dir) {
+  const std::filesystem::path flags = train_dir / "flags.txt";
+  std::error_code ignored;
+  return "towers train " +
+         (std::filesystem::exists(flags, ignored)
+              ? "--flagfile=" + cli::shell_quoted(flags.string())
+              : "--train_dir=" + cli::shell_quoted(train_dir.string())) +
+         " --resume";
 }
 
 }  // namespace towers::app

@@ -25,4 +25,8 @@ std::string to_text(const RunState& state);
 // cannot be read or its position lines are malformed.
 RunState read_run_state(const std::filesystem::path& train_dir);
 
+// The command that goes on with the run in that folder, for a shell: with its flags, where it has a
+// flags.txt.
+std::string resume_command(const std::filesystem::path& train_dir);
+
 }  // namespace towers::app

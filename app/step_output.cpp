@@ -91,8 +91,7 @@ void StepOutput::end(std::int64_t last_step, double epochs, StepClock& clock) co
   }
   if (last_step + 1 < options.max_steps)
     cli::log_info("stopped after step " + std::to_string(last_step) +
-                  "; resume with: towers train --flagfile=" +
-                  cli::shell_quoted((files->folder().path() / "flags.txt").string()) + " --resume");
+                  "; resume with: " + resume_command(files->folder().path()));
 }
 
 }  // namespace towers::app
