@@ -83,24 +83,25 @@ void share_threads(Ranks& ranks, cli::CommonOptions& options) {
   if (ranks.alone()) return;
   const std::vector<std::string> all = ranks.gather(processors());
   const std::vector<std::string> threads = ranks.gather(std::to_string(options.compute_threads));
+  const std::vector<std::string> devices = ranks.gather(std::to_string(options.cpu_devices));
   const auto self = static_cast<std::size_t>(ranks.rank());
-  std::vector<int> given;  // of those that have the same processors
+  std::vector<ThreadWish> wishes;  // of those that have the same processors
   std::size_t me = 0;
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (all[r] != all[self]) continue;
-    if (r == self) me = given.size();
-    given.push_back(std::stoi(threads[r]));
+    if (r == self) me = wishes.size();
+    wishes.push_back({std::stoi(threads[r]), std::stoi(devices[r])});
   }
-  const ThreadShare share = share_of(given, me, cpu::available_threads());
+  const ThreadShare share = share_of(wishes, me, cpu::available_threads());
   options.compute_threads = share.threads;
   options.first_processor = share.first;
   const std::size_t there = cpu::allowed_processors().size();
   if (options.pin_threads && there < static_cast<std::size_t>(share.total))
-    throw UsageError(
-        "--pin_threads keeps each compute thread on a processor of its own, and the " +
-        std::to_string(given.size()) + " ranks on " + host_name() + " have " +
-        std::to_string(share.total) + " threads for " + std::to_string(there) +
-        " processors; start fewer, lower --compute_threads, or leave --pin_threads out");
+    throw UsageError("--pin_threads keeps each compute thread on a processor of its own, and the " +
+                     std::to_string(wishes.size()) + " ranks on " + host_name() + " have " +
+                     std::to_string(share.total) + " threads for " + std::to_string(there) +
+                     " processors; start fewer, lower --compute_threads (or --cpu_devices where "
+                     "that is more), or leave --pin_threads out");
 }
 
 }  // namespace towers::app

@@ -4,13 +4,14 @@
 
 namespace towers::app {
 
-ThreadShare share_of(const std::vector<int>& given, std::size_t me, int available) {
-  const int count = static_cast<int>(given.size());
+ThreadShare share_of(const std::vector<ThreadWish>& wishes, std::size_t me, int available) {
+  const int count = static_cast<int>(wishes.size());
   ThreadShare share;
-  for (std::size_t p = 0; p < given.size(); ++p) {
+  for (std::size_t p = 0; p < wishes.size(); ++p) {
     const int place = static_cast<int>(p);
     const int part = available * (place + 1) / count - available * place / count;
-    const int threads = given[p] != 0 ? given[p] : std::max(1, part);
+    const int threads =
+        std::max(wishes[p].devices, wishes[p].threads != 0 ? wishes[p].threads : part);
     if (p == me) {
       share.threads = threads;
       share.first = share.total;

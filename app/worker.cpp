@@ -154,7 +154,7 @@ int first_processor(const cli::TrainOptions& options, const ClusterTask& task) {
   });
   const int threads =
       options.compute_threads != 0 ? options.compute_threads : cpu::available_threads();
-  return static_cast<int>(before) * threads;
+  return static_cast<int>(before) * std::max(threads, options.cpu_devices);
 }
 
 }  // namespace
