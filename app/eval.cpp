@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/models/cifar10.h"
 #include "data/checkpoint.h"
+#include "data/checkpoint_saver.h"
 #include "data/event_file.h"
 #include "data/model_checkpoint.h"
 #include "data/run_folder.h"
@@ -81,7 +82,7 @@ class Evaluator {
                   " right");
     cli::print_line(cli::precision_line(std::chrono::system_clock::now(), result.precision()));
     if (!events_) events_.emplace(options_.eval_dir);
-    events_->begin_summary(step);
+    events_->begin_summary(data::step_in_name(prefix).value_or(step));  // as TensorFlow's
     events_->scalar("Precision @ 1", static_cast<float>(result.precision()));
     events_->end_summary();
     events_->flush();

@@ -79,7 +79,7 @@ void write_run_state(const data::SafetensorsReader& reader, const std::filesyste
                                   std::filesystem::absolute(folder).string());
   if (const auto position = number_in(reader, kMetadataPosition))
     state.position[checkpoint] = *position;
-  data::write_file_atomically(folder / "flags.txt", to_text(state));
+  data::write_file_atomically(folder / data::kFlagsFile, to_text(state));
 }
 
 // A checkpoint of that name is not written over, and nothing is put among the checkpoints of a run
@@ -111,7 +111,7 @@ int run_import(const cli::ImportOptions& options) {
     if (!folder.checkpoints().empty())
       throw Error("--train_dir=" + options.train_dir +
                   " holds a run's checkpoints; import into another folder, or to --output=PREFIX");
-    for (const char* name : {"checkpoint", "flags.txt"})
+    for (const std::string_view name : {data::kStateFile, data::kFlagsFile})
       if (std::filesystem::exists(folder.path() / name))
         throw Error((folder.path() / name).string() +
                     " exists already; import into another folder, or to "

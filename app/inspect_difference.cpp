@@ -16,7 +16,7 @@ namespace {
 struct Difference {
   std::string name;
   std::string what;       // "only in the first", "values", ...
-  std::string fault;      // of one that is damaged
+  std::string fault{};    // of one that is damaged
   bool measured = false;  // of values: the rest is set
   double largest = 0;     // of |a - b|
   double norm = 0;        // L2 of a - b

@@ -24,7 +24,8 @@ data::RunFolder::Mode mode_of(const cli::TrainOptions& o) {
 }
 
 // What a later run needs to go on: whole paths, so that it may start from any folder, the seed in
-// use, and nothing that says how this run began.
+// use, and nothing that is about one start: where a later start says it before --flagfile, the file
+// would undo it.
 std::string stored_flags(std::string flagfile, const cli::TrainOptions& options,
                          std::uint64_t seed) {
   const auto absolute = [](const std::string& path) {  // of a file that may be none
@@ -34,14 +35,13 @@ std::string stored_flags(std::string flagfile, const cli::TrainOptions& options,
        {std::pair{"train_dir", absolute(options.train_dir)},
         std::pair{"data_dir", absolute(options.data_dir)},
         std::pair{"metrics_log", data::name_of(options.metrics_log, options.train_dir)},
-        std::pair{"trace_file", std::string()},
         std::pair{"cluster_token_file", absolute(options.cluster_token_file)},
         std::pair{"tls_cert", absolute(options.tls_cert)},
         std::pair{"tls_key", absolute(options.tls_key)},
-        std::pair{"tls_ca", absolute(options.tls_ca)}, std::pair{"seed", std::to_string(seed)},
-        std::pair{"overwrite", std::string("false")}, std::pair{"resume", std::string("false")},
-        std::pair{"init_from", std::string()}})
+        std::pair{"tls_ca", absolute(options.tls_ca)}, std::pair{"seed", std::to_string(seed)}})
     flagfile = cli::with_flag(flagfile, name, value);
+  for (const char* name : {"resume", "overwrite", "init_from", "trace_file"})
+    flagfile = cli::without_flag(flagfile, name);
   return flagfile;
 }
 
@@ -70,6 +70,7 @@ RunFiles::RunFiles(const cli::TrainOptions& options, const std::string& flagfile
       averages_(layout.size()) {
   options_.metrics_log = data::file_of(options.metrics_log, options.train_dir);
   if (options.resume) state_ = read_run_state(folder_->path());
+  refuse_doomed_flags();
   refuse_doomed_source();
   choose_seed();
   flagfile_ = stored_flags(flagfile, options_, seed_);
@@ -111,7 +112,7 @@ void RunFiles::choose_seed() {
   } else if (const auto stored = state_.flag("seed")) {
     std::istringstream text(*stored);
     if (!(text >> seed_) || !text.eof())
-      throw Error((folder_->path() / "flags.txt").string() + ": --seed=" + *stored +
+      throw Error((folder_->path() / data::kFlagsFile).string() + ": --seed=" + *stored +
                   " is not a seed; give --seed");
   } else {
     if (!folder_->checkpoints().empty() && options_.resume)
@@ -129,6 +130,16 @@ std::filesystem::path RunFiles::unnamed_checkpoint() const {
   const std::vector<std::filesystem::path> there = folder_->checkpoints();
   const bool own = there.size() == 1 && state_.position.count(there.front().filename().string());
   return own ? there.front() : std::filesystem::path();
+}
+
+void RunFiles::refuse_doomed_flags() const {
+  if (options_.resume || options_.overwrite) return;
+  for (const std::string& flagfile : options_.flagfiles)
+    if (is_same_file(flagfile, folder_->path() / data::kFlagsFile))
+      throw UsageError(
+          "--flagfile=" + flagfile + " is of the run in --train_dir=" + folder_->path().string() +
+          ", whose files a new run deletes; give --resume " +
+          "to go on there, --overwrite to start anew there, or another --train_dir " + "behind it");
 }
 
 void RunFiles::refuse_doomed_source() const {
@@ -206,7 +217,8 @@ void RunFiles::say_changed_flags() const {
 
 void RunFiles::check_space() const {
   // Values and their averages; one more than is kept, since the oldest goes after the newest is
-  // there. A former run's checkpoints make room: a new run deletes them, a resumed one counts them.
+  // there. A former run's checkpoints make room: a new run deletes them, a resumed one counts them
+  // among those it keeps, unless it keeps all.
   const std::uint64_t bytes = 2 * sizeof(float) * layout_.trainable_values() + 4096;
   const std::int64_t every = options_.checkpoint_every;
   const std::int64_t saves = every > 0 ? 2 + (options_.max_steps - first_step_ - 1) / every : 1;
@@ -216,7 +228,8 @@ void RunFiles::check_space() const {
       (options_.eval_every > 0 ? 2 : 0);  // the best, and a better one that replaces it
   const std::uint64_t free = data::free_bytes(folder_->path());
   const std::int64_t there = static_cast<std::int64_t>(folder_->checkpoints().size());
-  const std::int64_t room = static_cast<std::int64_t>(free / bytes) + there;
+  const bool stay = options_.resume && options_.max_to_keep == 0;
+  const std::int64_t room = static_cast<std::int64_t>(free / bytes) + (stay ? 0 : there);
   if (kept > room || (options_.resume && free < bytes))
     throw Error("--train_dir=" + folder_->path().string() + ": room is needed for " +
                 std::to_string(kept) + " checkpoints of " + cli::human_bytes(bytes) +
@@ -237,10 +250,6 @@ void RunFiles::begin(const std::string& graph) {
 }
 
 void RunFiles::go_back() {
-  if (!saver_) {  // nothing was begun
-    restore();
-    return;
-  }
   say_error(save_errors_.line_for(finish_saving()));
   options_.resume = true;  // what lies there now is this run's
   restore();
@@ -289,7 +298,7 @@ void RunFiles::write_state(std::int64_t step, std::uint64_t position) {
   });
   state_error_.clear();
   try {
-    data::write_file_atomically(folder_->path() / "flags.txt", to_text(state_));
+    data::write_file_atomically(folder_->path() / data::kFlagsFile, to_text(state_));
   } catch (const Error& error) {
     state_error_ = error.what();
   }

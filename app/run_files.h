@@ -67,6 +67,8 @@ class RunFiles {
  private:
   // False: there was no checkpoint in train_dir to go on from.
   bool restore();
+  // That the new run would delete: the flags that it was given, the checkpoint that it starts from.
+  void refuse_doomed_flags() const;
   void refuse_doomed_source() const;
   std::filesystem::path unnamed_checkpoint() const;
   void open_metrics();

@@ -34,7 +34,7 @@ std::string to_text(const RunState& state) {
 }
 
 RunState read_run_state(const std::filesystem::path& train_dir) {
-  const std::filesystem::path path = train_dir / "flags.txt";
+  const std::filesystem::path path = train_dir / data::kFlagsFile;
   RunState state;
   if (!std::filesystem::exists(path)) return state;
   std::istringstream in(data::read_whole_file(path));
@@ -56,7 +56,7 @@ RunState read_run_state(const std::filesystem::path& train_dir) {
 }
 
 std::string resume_command(const std::filesystem::path& train_dir) {
-  const std::filesystem::path flags = train_dir / "flags.txt";
+  const std::filesystem::path flags = train_dir / data::kFlagsFile;
   std::error_code ignored;
   return "towers train " +
          (std::filesystem::exists(flags, ignored)

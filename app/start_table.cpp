@@ -1,6 +1,5 @@
 #include "app/start_table.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <set>
 
@@ -15,14 +14,22 @@ std::string short_number(double value) {
   return text;
 }
 
+std::set<int> devices_in_use(const Placement& placement) {
+  return {placement.device_of_tower.begin(), placement.device_of_tower.end()};
+}
+
+// "4 towers on 1 device"
+std::string shared_devices_line(const Placement& placement) {
+  const std::size_t devices = devices_in_use(placement).size();
+  return std::to_string(placement.device_of_tower.size()) + " towers on " +
+         std::to_string(devices) + (devices == 1 ? " device" : " devices");
+}
+
 std::string devices_text(const StartTable& t) {
-  // Those in use: towers go to the first ones, one each, then round again.
-  std::string names;
-  const std::size_t used = std::min(t.backend.devices().size(), t.placement.device_of_tower.size());
-  for (std::size_t d = 0; d < used; ++d) names += " " + short_name(t.backend.devices()[d]);
-  std::string text = t.backend.description() + ":" + names;
-  if (t.placement.shared)
-    text += " (" + shared_devices_line(t.options.num_gpus, t.backend.devices().size()) + ")";
+  std::string text = t.backend.description() + ":";
+  for (const int d : devices_in_use(t.placement))
+    text += " " + short_name(t.backend.devices()[static_cast<std::size_t>(d)]);
+  if (t.placement.shared) text += " (" + shared_devices_line(t.placement) + ")";
   return text;
 }
 
@@ -68,11 +75,6 @@ std::string to_text(const StartTable& t) {
   return cli::table(rows);
 }
 
-std::string shared_devices_line(int towers, std::size_t devices) {
-  return std::to_string(towers) + " towers on " + std::to_string(devices) +
-         (devices == 1 ? " device" : " devices");
-}
-
 std::vector<std::string> placement_lines(const Net& net,
                                          const std::vector<std::string>& device_of_tower) {
   std::vector<std::string> lines;
@@ -92,10 +94,7 @@ void say_start(const StartTable& table, const Net& net,
                const std::vector<std::string>& device_of_tower) {
   const cli::TrainOptions& options = table.options;
   if (!options.quiet) cli::print_line(to_text(table));
-  if (table.placement.shared)
-    cli::log_info(shared_devices_line(
-        options.num_gpus,
-        std::set<std::string>(device_of_tower.begin(), device_of_tower.end()).size()));
+  if (table.placement.shared) cli::log_info(shared_devices_line(table.placement));
   if (options.log_device_placement)
     for (const std::string& line : placement_lines(net, device_of_tower)) cli::log_info(line);
   cli::log_info(

@@ -1,7 +1,6 @@
 #pragma once
 // What the start of a run tells: the table of what will run where, and the placement of layers.
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -37,9 +36,6 @@ void say_start(const StartTable& table, const Net& net,
 
 // For a run that finds all its steps made.
 void say_nothing_to_do(std::int64_t made, std::int64_t max_steps);
-
-// "4 towers on 1 device"
-std::string shared_devices_line(int towers, std::size_t devices);
 
 // "tower_0/conv1: (Conv2D): /job:localhost/replica:0/task:0/device:CPU:0", each layer of each tower
 // once.

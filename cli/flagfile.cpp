@@ -100,4 +100,13 @@ std::string with_flag(std::string_view flagfile, std::string_view name, std::str
   return found ? result : result + wanted;
 }
 
+std::string without_flag(std::string_view flagfile, std::string_view name) {
+  const std::string start = "--" + std::string(name) + "=";
+  std::istringstream lines{std::string(flagfile)};
+  std::string result;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with(start)) result += line + "\n";
+  return result;
+}
+
 }  // namespace towers::cli

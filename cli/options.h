@@ -31,6 +31,7 @@ struct CommonOptions {
   std::string log_level = "info";  // debug, info, warning, error, off
   bool quiet = false;
   std::vector<std::string> arguments;  // the words of a command that takes some: files, checkpoints
+  std::vector<std::string> flagfiles;  // that were read, in the order of their ends
 };
 
 // Several processes: parameter servers and workers.

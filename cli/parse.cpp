@@ -87,6 +87,7 @@ class Parser {
       const auto rest = read(spelled.words);
       if (!rest.empty()) throw UsageError(unknown_flag(rest.front(), command_));
     });
+    options_.flagfiles.push_back(path);
   }
 
   const CommandRow& command_;

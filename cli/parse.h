@@ -39,7 +39,9 @@ struct Parsed {
 // out-of-range value.
 Parsed parse(const std::vector<std::string>& args, const std::function<std::string()>& version);
 
-// `flagfile` with its line of flag `name` replaced by "--name=value", or that line added.
+// `flagfile` with its line of flag `name` replaced by "--name=value", or that line added; or
+// without that line.
 std::string with_flag(std::string_view flagfile, std::string_view name, std::string_view value);
+std::string without_flag(std::string_view flagfile, std::string_view name);
 
 }  // namespace towers::cli

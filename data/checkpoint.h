@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/tensor_reader.h"
@@ -56,6 +57,8 @@ class CheckpointReader : public TensorReader {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+inline constexpr std::string_view kStateFile = "checkpoint";
 
 // The text file DIR/checkpoint: the latest checkpoint and all that are kept, oldest first.
 struct CheckpointState {

@@ -1,10 +1,13 @@
 #include "data/checkpoint_saver.h"
 
 #include <algorithm>
+#include <charconv>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -57,6 +60,16 @@ bool lies_in(const std::filesystem::path& prefix, const std::filesystem::path& d
 
 std::filesystem::path checkpoint_prefix(const std::filesystem::path& dir, std::int64_t step) {
   return dir / ("model.ckpt-" + std::to_string(step));
+}
+
+std::optional<std::int64_t> step_in_name(const std::filesystem::path& prefix) {
+  const std::string name = prefix.filename().string();
+  const std::string_view digits = std::string_view(name).substr(name.rfind('-') + 1);
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  if (error != std::errc() || end != digits.data() + digits.size()) return {};
+  if (step < 0 || step == std::numeric_limits<std::int64_t>::max()) return {};
+  return step;
 }
 
 class CheckpointSaver::Impl {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -46,5 +47,7 @@ class CheckpointSaver {
 
 // "DIR/model.ckpt-STEP"
 std::filesystem::path checkpoint_prefix(const std::filesystem::path& dir, std::int64_t step);
+// The STEP behind the last "-" of such a name, or of another program's; none where no number is.
+std::optional<std::int64_t> step_in_name(const std::filesystem::path& prefix);
 
 }  // namespace towers::data

@@ -11,8 +11,6 @@
 namespace towers::data {
 namespace {
 
-constexpr const char* kStateFile = "checkpoint";
-
 // Keeps the first fault that the parser finds (lines and columns come from 0).
 class FirstFault : public google::protobuf::io::ErrorCollector {
  public:

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "data/checkpoint_saver.h"
 
 namespace towers::data {
 namespace {
@@ -112,7 +113,9 @@ std::int64_t restore_global_step(const CheckpointReader& reader) {
   if (step < 0)
     throw Error("global_step in checkpoint " + reader.prefix().string() +
                 " is negative: " + std::to_string(step));
-  return step;
+  const std::optional<std::int64_t> last = step_in_name(reader.prefix());
+  const bool named = last && static_cast<float>(*last + 1) == static_cast<float>(step);
+  return named ? *last + 1 : step;
 }
 
 }  // namespace towers::data

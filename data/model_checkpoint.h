@@ -30,7 +30,9 @@ void restore_averages(const TensorReader& reader, const VariableLayout& layout,
                       std::span<float> averages, MissingAverages missing = MissingAverages::error);
 // Whether it holds the average of any variable.
 bool has_averages(const TensorReader& reader, const VariableLayout& layout);
-// Number of updates made: int32, int64, float32 or float64. Error when it is missing or negative.
+// Number of updates made: int32, int64, float32 or float64. Beyond 2^24, where a float32 skips
+// numbers, the checkpoint's name says which of those that round to it. Error when it is missing or
+// negative.
 std::int64_t restore_global_step(const CheckpointReader& reader);
 
 }  // namespace towers::data

@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "data/checkpoint.h"
+#include "data/checkpoint_saver.h"
 #include "data/file.h"
 #include "data/trace_file.h"
 
@@ -22,7 +23,6 @@ namespace towers::data {
 namespace {
 
 constexpr std::string_view kLockFile = "lock";
-constexpr std::string_view kFlagsFile = "flags.txt";
 constexpr std::string_view kInTrainDir = "{train_dir}/";
 
 // Takes the digits at the start of `text` off it and returns how many there were.
@@ -48,7 +48,7 @@ bool is_checkpoint_name(std::string_view name) {
 
 bool is_own_name(std::string_view name) {
   constexpr std::string_view kEvents = "events.out.tfevents.";
-  return name == "checkpoint" || name == kFlagsFile || name == kLockFile ||
+  return name == kStateFile || name == kFlagsFile || name == kLockFile ||
          is_checkpoint_name(name) || (name.starts_with(kEvents) && name.size() > kEvents.size());
 }
 
@@ -66,11 +66,6 @@ bool is_own_flags_file(const std::filesystem::path& path) {
          start == kFlagsFileMark;
 }
 
-std::int64_t step_of(const std::filesystem::path& prefix) {
-  const std::string name = prefix.filename().string();
-  return std::strtoll(name.c_str() + name.rfind('-') + 1, nullptr, 10);
-}
-
 // Whether it is the folder of the best checkpoint, with nothing of anybody else's in it.
 bool is_own_best(const std::filesystem::path& dir) {
   std::error_code error;
@@ -80,7 +75,7 @@ bool is_own_best(const std::filesystem::path& dir) {
   for (const auto& file : std::filesystem::directory_iterator(dir, error)) {
     std::string name = file.path().filename().string();
     if (const std::string final = final_name_of_temporary(name); !final.empty()) name = final;
-    const bool own = name == "checkpoint" || name == kPrecisionFile || name == kLockFile ||
+    const bool own = name == kStateFile || name == kPrecisionFile || name == kLockFile ||
                      is_checkpoint_name(name);
     if (!own || !std::filesystem::is_regular_file(file.symlink_status(error))) return false;
   }
@@ -249,7 +244,7 @@ int deletion_rank(const std::filesystem::path& file, const std::string& latest) 
   if (name == kFlagsFile) return 5;
   const bool index = name.ends_with(".index");
   if (!latest.empty() && name.starts_with(latest + ".")) return index ? 3 : 4;
-  if (name == "checkpoint") return 2;
+  if (name == kStateFile) return 2;
   return index ? 0 : 1;
 }
 
@@ -299,6 +294,7 @@ void RunFolder::clear_best() {
     (half ? temporary : files).push_back(file.path());
   }
   remove(temporary);
+  if (files.empty() && temporary.empty()) return;  // it may be anybody's
   if (mode_ == Mode::resume) {
     remove(data_without_index(files));
   } else {
@@ -332,7 +328,7 @@ std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& d
   for (const std::filesystem::path& file : list(dir).own)
     if (file.extension() == ".index") prefixes.push_back(file.parent_path() / file.stem());
   std::sort(prefixes.begin(), prefixes.end(),
-            [](const auto& a, const auto& b) { return step_of(a) < step_of(b); });
+            [](const auto& a, const auto& b) { return step_in_name(a) < step_in_name(b); });
   return prefixes;
 }
 

@@ -15,6 +15,9 @@ namespace towers::data {
 // How a run's flags.txt begins: one without it is somebody's own.
 inline constexpr std::string_view kFlagsFileMark = "# The flags of this run.";
 
+// In train_dir, a run's flags and place (app/run_state.h).
+inline constexpr std::string_view kFlagsFile = "flags.txt";
+
 // In train_dir, where --eval_every keeps the best checkpoint, and what tells its precision there.
 inline constexpr std::string_view kBestFolder = "best";
 inline constexpr std::string_view kPrecisionFile = "precision.txt";

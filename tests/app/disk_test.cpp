@@ -84,8 +84,16 @@ TEST_CASE("a disk without room for another checkpoint keeps what is there") {
   CHECK(refused.exit_code == 1);
   CHECK(contains(refused.err, "room is needed"));
 
-  // The disk fills up only when the run is under way.
+  // Where all are kept, those that are there make no room.
   fs::remove(disk / "filler");
+  std::vector<std::string> all = kResume;
+  all.push_back("--max_to_keep=0");
+  const ProcessResult kept = quick_run(dir, 5, all);
+  CHECK(kept.exit_code == 1);
+  CHECK(contains(kept.err, "room is needed for 4 checkpoints"));
+  CHECK(global_step_of(dir) == 2);
+
+  // The disk fills up only when the run is under way.
   std::vector<std::string> flags = quick_args(dir, 1000000, kResume);
   Process run(flags);
   REQUIRE(run.wait_for_output("step 10,"));

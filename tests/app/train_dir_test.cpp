@@ -136,6 +136,29 @@ TEST_CASE("variables come from no checkpoint that the new run deletes") {
   CHECK(fs::exists(run / "best/model.ckpt-0.index"));
 }
 
+TEST_CASE(
+    "a run's own flags delete it only when told, and go on from it wherever --resume stands") {
+  TemporaryFolder folder;
+  const fs::path run = folder.path() / "run", other = folder.path() / "other";
+  REQUIRE(quick_run(run, 1).exit_code == 0);
+  const std::string flags = "--flagfile=" + (run / "flags.txt").string();
+  // With another folder named too early, too.
+  for (const std::string& early : {std::string("--quiet"), "--train_dir=" + other.string()}) {
+    const ProcessResult refused = run_towers({early, flags, "--max_steps=2"});
+    CHECK(refused.exit_code == 2);
+    CHECK(lines_of(refused.err).size() == 1);
+    CHECK(contains(refused.err, flags + " is of the run in --train_dir=" + run.string()));
+    CHECK(fs::exists(run / "model.ckpt-0.index"));
+  }
+  const ProcessResult resumed = run_towers({"--resume", flags, "--max_steps=2"});
+  CHECK(resumed.exit_code == 0);
+  CHECK(contains(resumed.err, "resuming from " + (run / "model.ckpt-0").string()));
+  CHECK(run_towers({flags, "--train_dir=" + other.string()}).exit_code == 0);
+  const ProcessResult anew = run_towers({"--overwrite", flags, "--max_steps=1"});
+  CHECK(anew.exit_code == 0);
+  CHECK(contains(anew.err, "of a former run in " + run.string()));
+}
+
 TEST_CASE("a run that goes on says that it leaves --init_from out") {
   TemporaryFolder folder;
   const fs::path run = folder.path() / "run", other = folder.path() / "other";

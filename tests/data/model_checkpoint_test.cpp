@@ -127,6 +127,20 @@ TEST_CASE("As many values in another shape do not fit") {
                        "conv1/weights is [3, 3, 4, 2] where [3, 3, 2, 4] is expected"));
 }
 
+TEST_CASE("Beyond 2^24, where a float32 skips numbers, the checkpoint's name counts the updates") {
+  const float step = 16777217.0f;  // 16777216
+  const std::vector<Tensor> tensors{test::float_tensor("global_step", {}, {&step, 1})};
+  const test::TemporaryFolder folder;
+  for (const auto& [name, updates] :
+       {std::pair{"model.ckpt-16777216", 16777217}, std::pair{"model.ckpt-16777215", 16777216},
+        std::pair{"model.ckpt-9", 16777216}, std::pair{"model", 16777216},
+        std::pair{"model-9223372036854775807", 16777216}}) {
+    CAPTURE(name);
+    write_checkpoint(folder.path() / name, tensors);
+    CHECK(restore_global_step(CheckpointReader(folder.path() / name)) == updates);
+  }
+}
+
 TEST_CASE("A global_step that lacks or is negative") {
   const Model model;
   const Written lacking(without(model, "global_step"));

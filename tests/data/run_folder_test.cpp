@@ -128,6 +128,15 @@ TEST_CASE("Folders and links are foreign, whatever their names") {
   CHECK(test::names_in(elsewhere.path) == Names{"model.ckpt-3.index"});
 }
 
+TEST_CASE("An empty folder `best` may be anybody's, and stays") {
+  const Folder folder(kOwn);
+  std::filesystem::create_directory(folder.path / kBestFolder);
+  for (const Mode mode : {Mode::resume, Mode::fresh, Mode::overwrite}) {
+    RunFolder(folder.path, mode).clear();
+    CHECK(std::filesystem::is_directory(folder.path / kBestFolder));
+  }
+}
+
 TEST_CASE("overwrite deletes own files alone") {
   Folder folder(kOwn);
   test::write_file(folder.path / "keep.txt", "mine");

@@ -122,7 +122,7 @@ class Events(FolderTest):
         loaded = event_accumulator.EventAccumulator(eval_dir)
         loaded.Reload()
         (precision,) = loaded.Scalars("Precision @ 1")
-        self.assertEqual(precision.step, 5)  # the checkpoint's global_step
+        self.assertEqual(precision.step, 4)  # in the checkpoint's name, as TensorFlow's evaluator
         self.assertIn(f"precision @ 1 = {precision.value:.3f}", out.stdout)
 
 
