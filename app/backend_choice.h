@@ -17,7 +17,8 @@ namespace towers::app {
 std::unique_ptr<Backend> make_backend(const cli::CommonOptions& options,
                                       const cuda::Surroundings& surroundings = cuda::look_around());
 
-// What --compute_threads and the others ask for; for all that runs as the backend's threads do.
+// --compute_threads, --cpu_devices, --simd and --pin_threads, for the backend and for what measures
+// the machine with the same threads.
 cpu::Options cpu_options(const cli::CommonOptions& options);
 std::unique_ptr<Backend> make_cpu_backend(const cli::CommonOptions& options);
 cuda::Loaded load_gpu_backend(const cli::CommonOptions& options,

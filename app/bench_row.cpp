@@ -15,12 +15,12 @@ const std::vector<std::string> kSettings{
     "pin_threads", "input_threads", "dataset",     "input",
     "backend",     "device",        "devices",     "cuda_visible_devices",
     "version"};
-const std::vector<std::string> kFigures{"examples_per_sec", "median",         "lowest",
-                                        "highest",          "uncertainty",    "jitter",
-                                        "repeats",          "steps",          "ms_per_step",
-                                        "forward_ms",       "backward_ms",    "gflops",
-                                        "executed_gflops",  "share_of_floor", "mbytes_per_step",
-                                        "gbytes_per_sec",   "peak_gflops",    "peak_gbytes_per_sec",
+const std::vector<std::string> kFigures{"examples_per_sec", "median",        "lowest",
+                                        "highest",          "uncertainty",   "jitter",
+                                        "repeats",          "steps",         "ms_per_step",
+                                        "forward_ms",       "backward_ms",   "gflops",
+                                        "executed_gflops",  "share_of_peak", "mbytes_per_step",
+                                        "gbytes_per_sec",   "peak_gflops",   "peak_gbytes_per_sec",
                                         "input_share"};
 
 struct Column {
@@ -77,7 +77,7 @@ std::vector<Column> columns_of(const std::string& what, const Json& row) {
   if (what != "input") {
     columns.push_back({"GFLOP/s", 8, number(row["gflops"], 1)});
     columns.push_back({"executed", 8, number(row["executed_gflops"], 1)});
-    columns.push_back({"of peak", 7, percent(row["share_of_floor"])});
+    columns.push_back({"of peak", 7, percent(row["share_of_peak"])});
     columns.push_back({"GB/s", 6, number(row["gbytes_per_sec"], 1)});
   }
   if (what == "train") columns.push_back({"input", 7, percent(row["input_share"])});
@@ -153,7 +153,7 @@ Json bench_row(const Json& settings, const BenchCase& c, const Measurement& m,
   row["executed_gflops"] = known(1e-9 * executed);
   // The peak is fp32's, and bytes are counted as fp32 has them.
   const bool fp32 = c.options.precision == "fp32";
-  row["share_of_floor"] = fp32 && peak.flops > 0 ? known(executed / peak.flops) : Json();
+  row["share_of_peak"] = fp32 && peak.flops > 0 ? known(executed / peak.flops) : Json();
   row["mbytes_per_step"] = fp32 ? known(1e-6 * m.bytes) : Json();
   row["gbytes_per_sec"] = fp32 ? known(1e-9 * m.bytes * steps_per_second) : Json();
   row["peak_gflops"] = known(1e-9 * peak.flops);

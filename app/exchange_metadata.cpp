@@ -10,9 +10,9 @@ namespace {
 
 // Paths, and the tasks of a cluster with its secrets' places.
 constexpr std::array kOfThisMachine{
-    "train_dir",          "data_dir",   "data_url", "data_sha256",  "flagfile", "init_from",
-    "metrics_log",        "trace_file", "ps_hosts", "worker_hosts", "job_name", "task_index",
-    "cluster_token_file", "tls_cert",   "tls_key",  "tls_ca"};
+    "train_dir",   "data_dir",           "data_url", "data_sha256",  "init_from",
+    "metrics_log", "trace_file",         "ps_hosts", "worker_hosts", "job_name",
+    "task_index",  "cluster_token_file", "tls_cert", "tls_key",      "tls_ca"};
 
 bool is_portable(std::string_view line) {
   if (!line.starts_with("--")) return false;

@@ -4,7 +4,8 @@
 //   2026-12-01 10:11:12.345678: step 0, loss = 4.68 (1834.5 examples/sec; 0.070 sec/batch)
 //   2026-12-01 10:11:13.045678: step 10, loss = 4.62 (1834.5 examples/sec; 0.070 sec/batch)
 //
-// This file decides which command runs, and is the only place that catches errors.
+// This file decides which command runs, and turns an error that nobody on the way could answer into
+// a line and an exit code.
 
 #include <malloc.h>
 

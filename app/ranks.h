@@ -35,11 +35,11 @@ class Ranks {
   std::string leaders(const std::string& mine);              // rank 0's
   void take_leaders(std::span<std::byte> data);              // overwritten by rank 0's
 
-  // A step, between which the gradients are exchanged. `stop` (0: go on) says why this rank wants
-  // it to be the last one; stops() returns that of the first rank that wants to stop.
+  // They enclose a step, in which the gradients are exchanged. `stop` (0: go on) says why this rank
+  // wants it to be the last one; end_step returns that of the first rank that has one, or 0.
   void begin_step(int stop);
   int end_step(int stop);
-  // The end of the run: the same as begin_step and end_step, but waiting for all.
+  // The end of the run: both at once.
   int finish(int stop);
 
   // Runs `body`; what it throws is told to the other ranks.

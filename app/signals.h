@@ -10,8 +10,9 @@ namespace towers::app {
 // other signals end the process at once until a SignalGuard takes them over.
 void prepare_signals();
 
-// Takes the signals over for its lifetime. A second one but SIGUSR1 ends the process at once:
-// files are written whole or not at all, so the previous checkpoint stays.
+// Takes the signals over for its lifetime. A second one, a second or more after the first, ends the
+// process at once (SIGUSR1 counts as neither): files are written whole or not at all, so the
+// previous checkpoint stays.
 class SignalGuard {
  public:
   SignalGuard();

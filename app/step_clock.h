@@ -22,8 +22,8 @@ class StepClock {
   // laps are the host's time alone.
   explicit StepClock(bool devices_apart = false);
 
-  // Adds the time since the last lap (or construction, or resume) to `phase`, and to a
-  // timeline that is being recorded (core/trace.h). next: what the loop turns to now.
+  // Adds the time since the last lap (or construction) to `phase`, and to a timeline that is being
+  // recorded (core/trace.h). next: what the loop turns to now.
   void lap(Phase phase, Awaited next);
   void lap(Phase phase);  // what comes next follows from the phase
   // Counts one step of `examples` examples.

@@ -26,7 +26,7 @@ std::unique_ptr<data::Pipeline> open_pipeline(const cli::TrainOptions& options, 
                                               const data::Dataset& dataset,
                                               data::PipelineOptions stream);
 
-// "host, 1 thread", "device, 147 MiB on each GPU": for the start table.
+// "host, 1 thread", "device, 153.7 MB on each GPU": for the start table.
 std::string input_text(InputForm form, const data::Dataset& dataset, int threads);
 
 }  // namespace towers::app

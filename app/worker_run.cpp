@@ -12,7 +12,7 @@
 #include "app/start_table.h"
 #include "app/training_input.h"
 #include "cli/console.h"
-#include "cluster/bfloat16.h"
+#include "core/bfloat16.h"
 #include "core/error.h"
 #include "cpu/backend.h"
 
@@ -134,7 +134,7 @@ bool WorkerRun::take(std::optional<std::int64_t> updates, bool exact) {
     // As they come without averages, or else when the chief saves would change what it computes.
     rounded_.resize(values_.size());
     std::transform(values_.begin(), values_.end(), rounded_.begin(),
-                   [](float value) { return cluster::from_bfloat16(cluster::to_bfloat16(value)); });
+                   [](float value) { return from_bfloat16(to_bfloat16(value)); });
     seen = rounded_;
   }
   // The averages are the servers' business.

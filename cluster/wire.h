@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/bfloat16.h"
+#include "core/bfloat16.h"
 
 namespace towers::cluster {
 

@@ -17,9 +17,10 @@ struct RankFailure {
   std::string where;  // "rank 1 on node7"
 };
 
-// Every rank's `number`. Where some come with a failure, throws on all ranks what the first of them
-// says, behind the place unless all have failed: then it is nobody's own. A rank that has failed
-// calls this next, and so meets the others at whatever they do together, for that begins with it.
+// Every rank's `number`. Where some come with a failure, throws on all ranks the text of the first
+// of them, preceded by its `where`; where all have failed, each throws its own text. A rank that
+// has failed calls this next, and so meets the others at whatever they do together, for that begins
+// with it.
 std::vector<std::int32_t> agree(Collective& collective, std::int32_t number,
                                 const RankFailure* failure = nullptr);
 

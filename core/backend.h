@@ -81,8 +81,9 @@ struct StepReport {
   std::optional<NonFinite> non_finite;
 };
 
-// The towers of one run: they share the variables and step together. Calls come from one thread,
-// in the order compute_gradients, average_gradients, apply_gradients; the others between steps.
+// The towers of one run: they share the variables, zeros until write_variables, and step together.
+// Calls come from one thread, in the order compute_gradients, average_gradients, apply_gradients;
+// the others between steps. All throw Error where a device or another rank fails.
 class Towers {
  public:
   virtual ~Towers() = default;
@@ -95,13 +96,16 @@ class Towers {
   virtual bool make_input(InputForm form, const TrainingRecords& set);
 
   // Forward and backward of every tower, batches[t] for tower t, each of the compiled size.
-  // The batches may be reused once apply_gradients has returned.
+  // The batches may be reused once apply_gradients has returned. Throws Error for a label
+  // (check_labels), std::invalid_argument for another number or size of batches, or another form
+  // than images that make_input was not told.
   // keep_activations: layer outputs of the last tower can be read with `activations` afterwards.
   virtual void compute_gradients(std::span<const Batch> batches, bool keep_activations) = 0;
   // Mean over towers of their gradients (each with its weight decay).
   virtual void average_gradients() = 0;
   // value -= learning_rate * gradient; average -= (1 - average_decay) * (average - value).
-  // Variables, averages and gradients are tested for NaN and infinity on the way.
+  // Variables, averages and gradients are tested for NaN and infinity on the way. From the first
+  // such value on, the calls of a step change no variable and no average.
   virtual void apply_gradients(float learning_rate, float average_decay) = 0;
   // What the last step did; waits for it. All ranks call it at the same times. The first step with
   // a value that is not finite is reported from then on.
@@ -118,7 +122,8 @@ class Towers {
   virtual void write_variables(std::span<const float> variables,
                                std::span<const float> moving_averages) = 0;
   // Output of the named convolution or dense layer (after its relu) in the last step with
-  // keep_activations: the last tower's batch. Valid until the next compute_gradients.
+  // keep_activations: [batch_size, height, width, channels] of the last tower of this process.
+  // Valid until the next compute_gradients. Throws std::invalid_argument where none were kept.
   virtual std::span<const float> activations(const std::string& layer) = 0;
 };
 
@@ -126,17 +131,20 @@ class Towers {
 class Inference {
  public:
   virtual ~Inference() = default;
+  // Flat, in the layout of VariableLayout (layout.size() values).
   virtual void write_variables(std::span<const float> variables) = 0;
-  // logits: [batch.size, classes]; batch.size up to the compiled size.
+  // logits: [batch.size, classes], in float32. batch: images; its labels are not read. Throws
+  // std::invalid_argument where batch.size is above the compiled size.
   virtual void logits(const Batch& batch, std::span<float> logits) = 0;
 };
 
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string description() const = 0;  // "CPU, AVX-512, 2 threads"
+  virtual std::string description() const = 0;  // "CPU, AVX3, 2 threads"
   virtual const std::vector<Device>& devices() const = 0;
-  // Zeroed memory for batches: aligned to 64 bytes on the CPU, pinned for GPUs.
+  // Zeroed memory for batches: aligned to 64 bytes on the CPU, pinned for GPUs. Throws Error where
+  // it is short.
   virtual std::shared_ptr<void> allocate(std::size_t bytes) = 0;
   // Whether its towers can distort by themselves (Towers::make_input).
   virtual bool makes_input() const { return false; }
@@ -145,6 +153,7 @@ class Backend {
   virtual std::string why_slow(const CompileOptions& /*options*/) const { return ""; }
   // Throws Error where the precision or the net is not supported, or memory is short.
   virtual std::unique_ptr<Towers> compile(const Net& net, const CompileOptions& options) = 0;
+  // The same. device: index into devices().
   virtual std::unique_ptr<Inference> compile_inference(const Net& net, int batch_size,
                                                        Precision precision, int device) = 0;
 };

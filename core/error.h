@@ -1,6 +1,6 @@
 #pragma once
-// Errors meant for the user. They are thrown anywhere, caught once, in app/main.cpp, and printed as
-// one line: what happened, to which file or flag, what to do next.
+// Errors meant for the user. Those that nobody on the way can answer (another attempt, a warning)
+// end in app/main.cpp as one line: what happened, to which file or flag, what to do next.
 
 #include <stdexcept>
 

@@ -46,10 +46,6 @@ std::vector<LayerOperations> layer_bytes(const Net& net, int batch_size) {
   return bytes;
 }
 
-double step_operations(const Net& net) {
-  return sum_of_steps(layer_operations(net));
-}
-
 double sum_of_steps(const std::vector<LayerOperations>& layers) {
   double sum = 0;
   for (const LayerOperations& layer : layers) sum += layer.step();

@@ -24,7 +24,6 @@ std::vector<LayerOperations> layer_operations(const Net& net);
 std::vector<LayerOperations> layer_bytes(const Net& net, int batch_size);
 
 // Of a training step: 105 million for CIFAR-10's net.
-double step_operations(const Net& net);
 double sum_of_steps(const std::vector<LayerOperations>& layers);
 
 }  // namespace towers

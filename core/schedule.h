@@ -14,7 +14,8 @@ struct Schedule {
 
 // Updates between two drops of the learning rate: int(examples / examples_per_step * epochs).
 // The original passes the batch of one tower, whatever the number of towers (--decay_by=steps);
-// with --decay_by=examples examples_per_step counts all towers.
+// with --decay_by=examples examples_per_step counts all towers. At least 1; INT64_MAX (no drop at
+// all) where it would be 9e18 or more.
 std::int64_t decay_steps(std::int64_t examples_per_epoch, std::int64_t examples_per_step,
                          double epochs_per_decay);
 

@@ -15,7 +15,7 @@ using One = hn::CappedTag<float, 1>;
 template <class D>
 using Bits = hn::RebindToUnsigned<D>;
 
-// As to_bf16, the bits of the upper half in place.
+// As to_bfloat16, the bits of the upper half in place.
 template <class D>
 HWY_INLINE hn::Vec<Bits<D>> RoundedBits(D /*d*/, hn::Vec<D> x) {
   const Bits<D> du;

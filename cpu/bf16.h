@@ -1,26 +1,18 @@
 #pragma once
-// bf16: the upper half of a float. Rounded to nearest, ties to even; NaN stays NaN.
+// Passes over bf16 values.
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "core/bfloat16.h"
 #include "cpu/simd.h"
 
 namespace towers::cpu {
 
 enum class Bf16 : std::uint16_t {};  // its bits
 
-inline Bf16 to_bf16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  constexpr std::uint32_t kInfinity = 0x7f800000, kQuiet = 0x400000;
-  // A NaN whose upper half alone would be an infinity's.
-  if ((bits & 0x7fffffff) > kInfinity) return Bf16((bits | kQuiet) >> 16);
-  return Bf16((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 inline float to_float(Bf16 value) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16);
+  return from_bfloat16(static_cast<std::uint16_t>(value));
 }
 
 struct Bf16Kernels {

@@ -11,7 +11,6 @@ namespace towers::cpu {
 struct NonFiniteSeen {
   bool gradient = false, old_value = false, new_value = false, average = false;
 
-  bool any() const { return gradient || old_value || new_value || average; }
   bool operator==(const NonFiniteSeen&) const = default;
 };
 

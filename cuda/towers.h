@@ -1,6 +1,6 @@
 #pragma once
-// Training on GPUs: one rank per GPU in use, towers over ranks, gradients summed over ranks, those
-// of other processes among them.
+// Training on GPUs. A rank here is NCCL's: one GPU in use, of this process or of another, where
+// app/ calls the processes ranks. Towers are spread over this process's, gradients summed over all.
 
 #include <algorithm>
 #include <cstdint>

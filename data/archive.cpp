@@ -201,10 +201,6 @@ void check_archive(const ArchiveSpec& spec, const fs::path& archive) {
   ArchiveReader(spec, archive).read([](const ArchiveMember&) -> Sink { return [](Bytes) {}; });
 }
 
-void extract_cifar10(const fs::path& archive, const fs::path& folder) {
-  commit_members(stage_members(cifar10_spec(), archive, folder), folder);
-}
-
 const ArchiveSpec& cifar10_spec() {
   static const ArchiveSpec spec = [] {
     constexpr std::uint64_t kBatchBytes = std::uint64_t{10000} * kRecordBytes;

@@ -39,9 +39,13 @@ class ArchiveError : public Error {
   bool cut;  // all there is of it is right, but it ends early
 };
 
-// Reads the whole archive and writes its members to temporary files beside their places in
-// `folder`, which is made; commit_members puts them there. Throws ArchiveError as extract_cifar10
-// says, and Error when the disk is at fault.
+// Streams `archive` (tar, gzip or not) and writes its members alone to temporary files beside their
+// places in `folder`, which is made; commit_members puts them there, once the whole archive has
+// proved right. Other plain members and folders are skipped. An ArchiveError, which names the
+// member: absolute paths, "..", links, devices, members twice and sizes beyond the expected; a cut,
+// a wrong checksum, data behind the end, a missing member. Several gzip members in a row are read
+// as one stream (RFC 1952). Throws Error when the disk is at fault. Uses about half a megabyte of
+// memory.
 using StagedFiles = std::vector<std::unique_ptr<AtomicFile>>;
 // progress: told of the bytes written, where given.
 StagedFiles stage_members(const ArchiveSpec& spec, const std::filesystem::path& archive,

@@ -57,8 +57,8 @@ struct DownloadOptions {
 // 2. Some .bin files are missing or have the wrong size, and no archive lies in data_dir: an Error.
 //    So is a data_dir one level too high or too deep, or with the pickle version of the data.
 // 3. data_dir/cifar-10-binary.tar.gz exists. It is used when its sha256 is the expected one
-// (`sha256`,
-//    or the official one at the official address). With another digest, or none to expect:
+//    (`sha256`, or the official one at the official address). With another digest, or none to
+//    expect:
 //    - not whole (cut, damaged, not an archive of this set): completed by HTTP range or replaced,
 //      and a message says so;
 //    - whole, every file of the right size, and `sha256` empty (a mirror's or a rebuilt archive):
@@ -74,13 +74,5 @@ struct DownloadOptions {
 //
 // Processes that share data_dir take turns, by a lock file. The archive is kept after extraction.
 void ensure_cifar10(const std::filesystem::path& data_dir, const DownloadOptions& options);
-
-// Streams `archive` (tar, gzip or not) into `folder`, which is made: the seven expected files
-// alone, each by a temporary name, put in place by rename once the whole archive has proved right.
-// Other plain members and folders are skipped; absolute paths, "..", links, devices, members twice
-// and sizes beyond the expected are an Error that names the member; so are a cut, a wrong checksum,
-// data behind the end and a missing member. Several gzip members in a row are read as one stream
-// (RFC 1952). Uses about half a megabyte of memory.
-void extract_cifar10(const std::filesystem::path& archive, const std::filesystem::path& folder);
 
 }  // namespace towers::data

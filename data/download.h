@@ -16,8 +16,8 @@ struct Expected {
   std::uint64_t bytes = 0;
 };
 
-// How `path` differs from `expected` ("has 12 bytes instead of 34", "has sha256 X (md5 Y) instead
-// of Z (md5 W)"); empty when it is as expected, or when nothing is.
+// How `path` differs from `expected` ("has 12 bytes instead of 34", "has sha256 X instead of Z (md5
+// W)"); empty when it is as expected, or when nothing is.
 std::string difference(const std::filesystem::path& path, const Expected& expected);
 
 // Brings options.url to `path`: continues PATH.part, retries, checks size and digest, or, without a

@@ -17,10 +17,12 @@ namespace towers::data {
 // Appends to DIR/events.out.tfevents.SECONDS.HOST; the first record is the file version. Records
 // are queued and written by a thread of the writer's own, flushed every few seconds, so that after
 // a kill the file is readable up to the tear. Not thread-safe: one caller. Write errors come out of
-// the next call as an Error with path and reason; the records concerned are lost, later ones are
-// tried again. A file of the same second is never written over: the name gets ".PID.N" behind it.
+// the next call as an Error with path and reason; the records concerned are lost, that of this call
+// too, later ones are tried again. A file of the same second is never written over: the name gets
+// ".PID.N" behind it.
 class EventFileWriter {
  public:
+  // Makes `dir` where it lacks. Throws Error with path and reason.
   explicit EventFileWriter(const std::filesystem::path& dir,
                            std::chrono::milliseconds flush_interval = std::chrono::seconds(2));
   ~EventFileWriter();  // flushes; errors are lost, so call flush() first
@@ -28,7 +30,8 @@ class EventFileWriter {
   void add_graph(const std::string& serialized_graph_def);
   void add_session_start(
       std::int64_t step);  // SessionLog START: TensorBoard drops what follows `step`
-  // Values added between begin_summary and end_summary go to one Event.
+  // Values added between begin_summary and end_summary go to one Event; elsewhere they are a
+  // std::logic_error.
   void begin_summary(std::int64_t step);
   void scalar(const std::string& tag, float value);
   void histogram(const std::string& tag, const Histogram& histogram);

@@ -149,16 +149,6 @@ void Histogram::add_moments(std::span<const float> values) {
   max_ = std::max(max_, double{high});
 }
 
-void Histogram::merge(const Histogram& other) {
-  min_ = std::min(min_, other.min_);
-  max_ = std::max(max_, other.max_);
-  count_ += other.count_;
-  sum_ += other.sum_;
-  sum_squares_ += other.sum_squares_;
-  zeros_ += other.zeros_;
-  for (std::size_t i = 0; i < buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
-}
-
 void Histogram::encode(std::vector<double>& limits, std::vector<double>& counts) const {
   limits.clear();
   counts.clear();

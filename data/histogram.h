@@ -8,14 +8,13 @@
 
 namespace towers::data {
 
-// Not to be shared by threads: each adds to a histogram of its own, then they are merged.
+// Not to be shared by threads.
 class Histogram {
  public:
   Histogram();
 
   // Values must be finite (others are counted at the ends). About a nanosecond a value.
   void add(std::span<const float> values);
-  void merge(const Histogram& other);
 
   double min() const { return min_; }
   double max() const { return max_; }

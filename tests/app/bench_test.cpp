@@ -40,7 +40,7 @@ const std::string kColumns =
     "input_threads,dataset,input,backend,device,devices,cuda_visible_devices,version,"
     "examples_per_sec,median,lowest,highest,uncertainty,"
     "jitter,repeats,steps,ms_per_step,forward_ms,backward_ms,gflops,executed_gflops,"
-    "share_of_floor,mbytes_per_step,gbytes_per_sec,peak_gflops,peak_gbytes_per_sec,input_share";
+    "share_of_peak,mbytes_per_step,gbytes_per_sec,peak_gflops,peak_gbytes_per_sec,input_share";
 
 }  // namespace
 
@@ -75,7 +75,7 @@ TEST_CASE("bench prints a row of JSON for each combination, in order") {
           Approx(row["examples_per_sec"].get<double>() * 0.1053).epsilon(0.001));
     // Fewer are executed, by Winograd's transforms: that is what the peak bounds.
     CHECK(row["executed_gflops"] < row["gflops"]);
-    CHECK(row["share_of_floor"].get<double>() ==
+    CHECK(row["share_of_peak"].get<double>() ==
           Approx(row["executed_gflops"].get<double>() / row["peak_gflops"].get<double>()));
     CHECK(row["gbytes_per_sec"].get<double>() ==
           Approx(row["mbytes_per_step"].get<double>() / row["ms_per_step"].get<double>()));
@@ -91,7 +91,7 @@ TEST_CASE("bench leaves empty what it counts as fp32 has it, at another precisio
   REQUIRE(rows.size() == 2);
   for (const OrderedJson& row : rows) {
     CHECK(row["gflops"] > 0);
-    for (const char* name : {"share_of_floor", "mbytes_per_step", "gbytes_per_sec"}) {
+    for (const char* name : {"share_of_peak", "mbytes_per_step", "gbytes_per_sec"}) {
       INFO(name);
       CHECK(row[name].is_null());
     }

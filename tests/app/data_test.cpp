@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "cli/options.h"
+#include "data/cifar10_archive.h"
 #include "tests/app/quick_run.h"
 
 using namespace towers::test;
@@ -33,6 +35,10 @@ void check_error(const ProcessResult& run, const std::vector<std::string>& parts
 }
 
 }  // namespace
+
+TEST_CASE("the default address is the one that has a digest") {
+  CHECK(towers::cli::CommonOptions().data_url == towers::data::kCifar10Url);
+}
 
 TEST_CASE("flag --nodownload prints the address and the path") {
   TemporaryFolder folder;

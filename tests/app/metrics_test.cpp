@@ -145,7 +145,9 @@ TEST_CASE("a log in the run's folder goes with the folder, and another run has i
   REQUIRE(resumed.exit_code == 0);
   CHECK(steps_in(moved / "metrics.csv") == std::vector<int>{0, 1, 2, 3, 4});
   // A new run in its place deletes it as its own.
-  REQUIRE(run_towers(again).exit_code == 0);
+  std::vector<std::string> anew = again;
+  anew.push_back("--overwrite");
+  REQUIRE(run_towers(anew).exit_code == 0);
   CHECK(steps_in(moved / "metrics.csv") == std::vector<int>{0, 1, 2, 3, 4});
   CHECK_FALSE(fs::exists(run));
 }

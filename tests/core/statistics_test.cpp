@@ -59,7 +59,7 @@ TEST_CASE("the arithmetic of a step is counted as direct convolution") {
     if (net.layers[l].name == "local3") CHECK(layers[l].forward == 2.0 * 2304 * 384);
   }
   CHECK(forward == Approx(2 * 18.5e6).epsilon(0.01));
-  CHECK(step_operations(net) == Approx(105e6).epsilon(0.01));
+  CHECK(sum_of_steps(layer_operations(net)) == Approx(105e6).epsilon(0.01));
 }
 
 TEST_CASE("a layer's bytes are its activations, gradients and variables, once a pass") {

@@ -145,7 +145,7 @@ TEST_CASE("A folder that cannot be made, and a file that is not there, are named
       data::stage_members(set.spec, folder.path() / "archive", folder.path() / "file" / "out"),
       Catch::Contains((folder.path() / "file" / "out").string()) &&
           Catch::Contains("Not a directory"));
-  REQUIRE_THROWS_WITH(data::extract_cifar10(folder.path() / "none", folder.path() / "out"),
+  REQUIRE_THROWS_WITH(data::stage_members(set.spec, folder.path() / "none", folder.path() / "out"),
                       Catch::Contains("none") && Catch::Contains("No such file"));
 }
 

@@ -133,27 +133,6 @@ TEST_CASE("The smallest and the largest value may lie anywhere in a block") {
   }
 }
 
-TEST_CASE("Parts counted by several threads merge to the whole") {
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(30000);
-  for (float& value : values) value = normal(random);
-  std::vector<Histogram> parts(3);
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < parts.size(); ++t)
-    threads.emplace_back([&, t] { parts[t].add(std::span(values).subspan(t * 10000, 10000)); });
-  for (std::thread& thread : threads) thread.join();
-  Histogram merged;
-  for (const Histogram& part : parts) merged.merge(part);
-  const Histogram whole = histogram_of(values);
-  CHECK(all_counts(merged) == all_counts(whole));
-  CHECK(merged.min() == whole.min());
-  CHECK(merged.max() == whole.max());
-  CHECK(merged.count() == whole.count());
-  CHECK(merged.sum() == Approx(whole.sum()).epsilon(1e-12));
-  CHECK(merged.sum_squares() == Approx(whole.sum_squares()).epsilon(1e-12));
-}
-
 TEST_CASE("Nothing added encodes as TensorFlow's empty histogram") {
   const Histogram empty;
   std::vector<double> ends, counts;

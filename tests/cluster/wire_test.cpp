@@ -1,33 +1,12 @@
-// Gradients on their way.
-#include "cluster/bfloat16.h"
+// Values on their way.
+#include "cluster/wire.h"
 
 #include <catch2/catch.hpp>
 
-#include <cmath>
-#include <limits>
 #include <string>
 
-#include "cluster/wire.h"
-
+using namespace towers;
 using namespace towers::cluster;
-
-TEST_CASE("bfloat16 rounds to the nearest, ties to even") {
-  const auto rounded = [](float x) { return from_bfloat16(to_bfloat16(x)); };
-  const float step = std::ldexp(1.0f, -7);  // between 1 and 2
-  for (float exact : {0.0f, 1.0f, -1.0f, 1 + step, std::ldexp(1.0f, -126), -3.5f})
-    CHECK(rounded(exact) == exact);
-  CHECK(rounded(1 + step * 0.49f) == 1);
-  CHECK(rounded(1 + step * 0.51f) == 1 + step);
-  CHECK(rounded(1 + step * 0.5f) == 1);             // to even
-  CHECK(rounded(1 + step * 1.5f) == 1 + 2 * step);  // to even
-  CHECK(rounded(-(1 + step * 1.5f)) == -(1 + 2 * step));
-  const float infinity = std::numeric_limits<float>::infinity();
-  CHECK(rounded(std::numeric_limits<float>::max()) == infinity);
-  CHECK(rounded(-infinity) == -infinity);
-  CHECK(std::isnan(rounded(std::numeric_limits<float>::quiet_NaN())));
-  // Its mantissa lies in the lower half alone.
-  CHECK(std::isnan(rounded(std::bit_cast<float>(0x7f800001U))));
-}
 
 namespace {
 

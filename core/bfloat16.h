@@ -1,10 +1,10 @@
 #pragma once
-// The upper half of a float32: half the bytes of gradients and variables on their way.
+// bfloat16: the upper half of a float32, as its bits.
 
 #include <bit>
 #include <cstdint>
 
-namespace towers::cluster {
+namespace towers {
 
 // Rounds to the nearest, ties to even; NaN stays NaN.
 inline std::uint16_t to_bfloat16(float value) {
@@ -17,4 +17,4 @@ inline float from_bfloat16(std::uint16_t value) {
   return std::bit_cast<float>(std::uint32_t{value} << 16);
 }
 
-}  // namespace towers::cluster
+}  // namespace towers
