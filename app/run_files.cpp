@@ -148,9 +148,8 @@ void RunFiles::refuse_doomed_source() const {
   std::vector<std::filesystem::path> all = folder_->checkpoints();
   if (const auto best = folder_->path() / data::kBestFolder; std::filesystem::is_directory(best))
     for (const std::filesystem::path& each : data::checkpoints_in(best)) all.push_back(each);
-  std::error_code ignored;
   for (const std::filesystem::path& doomed : all)
-    if (std::filesystem::equivalent(source + ".index", doomed.string() + ".index", ignored))
+    if (is_same_file(source + ".index", doomed.string() + ".index"))
       throw UsageError("--init_from=" + options_.init_from + " lies in --train_dir=" +
                        folder_->path().string() + ", where a new run deletes the former one's " +
                        "files; give another --train_dir, or --resume to go on there");

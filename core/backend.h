@@ -105,7 +105,8 @@ class Towers {
   virtual void average_gradients() = 0;
   // value -= learning_rate * gradient; average -= (1 - average_decay) * (average - value).
   // Variables, averages and gradients are tested for NaN and infinity on the way. From the first
-  // such value on, the calls of a step change no variable and no average.
+  // such value on, the calls of a step change no variable and no average
+  // (an overflow of fp16's scaled gradients leaves out its own update alone).
   virtual void apply_gradients(float learning_rate, float average_decay) = 0;
   // What the last step did; waits for it. All ranks call it at the same times. The first step with
   // a value that is not finite is reported from then on.
@@ -143,8 +144,8 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string description() const = 0;  // "CPU, AVX3, 2 threads"
   virtual const std::vector<Device>& devices() const = 0;
-  // Zeroed memory for batches: aligned to 64 bytes on the CPU, pinned for GPUs. Throws Error where
-  // it is short.
+  // Zeroed memory for batches: aligned to 64 bytes on the CPU, pinned for GPUs. Throws Error or
+  // std::bad_alloc where it is short.
   virtual std::shared_ptr<void> allocate(std::size_t bytes) = 0;
   // Whether its towers can distort by themselves (Towers::make_input).
   virtual bool makes_input() const { return false; }
